@@ -1,0 +1,338 @@
+/* Pools keep one free list per size class. Slabs come from mmap, aligned to huge pages: touching
+ * fresh small pages costs more than sending what is in them. */
+
+#include "base/buf.h"
+
+#include "base/mem.h"
+
+#include <sys/mman.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define BUF_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define BUF_ASAN 1
+#endif
+#endif
+#ifdef BUF_ASAN
+#include <sanitizer/asan_interface.h>
+#define BUF_POISON(p, n) ASAN_POISON_MEMORY_REGION((p), (n))
+#define BUF_UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION((p), (n))
+#else
+#define BUF_POISON(p, n) ((void)(p), (void)(n))
+#define BUF_UNPOISON(p, n) ((void)(p), (void)(n))
+#endif
+
+enum {
+    BUF_CLASSES = 7,
+    BUF_SLAB_BYTES = 256 * 1024,       /* For classes smaller than this. */
+    BUF_HUGE_BYTES = 2 * 1024 * 1024,  /* Slabs of at least this size ask for huge pages. */
+    BUF_SLABS_MAX = 65536,
+};
+
+/* The large classes are a power of two plus a page: a header fits beside a full body. */
+static const uint32_t buf_class_bytes[BUF_CLASSES] = {
+    256, 2048, 16 * 1024, 64 * 1024 + 4096, 256 * 1024 + 4096, 1024 * 1024 + 4096, BUF_BYTES_MAX,
+};
+
+struct buf_slab {
+    struct buf_slab *next;
+    uint8_t *storage;
+    size_t storage_bytes;
+    struct buf *bufs;
+};
+
+struct buf_pool {
+    uint64_t bytes_limit;
+    uint64_t bytes_reserved;
+    uint64_t bytes_used;
+    uint64_t bytes_used_max;
+    uint64_t buffers_used;
+    struct buf *free[BUF_CLASSES];
+    struct buf_slab *slabs;
+    const void *owner;            /* Token of the owning thread. */
+    _Atomic(struct buf *) foreign; /* Given back by other threads, not yet sorted. */
+};
+
+/* Its address tells threads apart without asking the system. */
+static _Thread_local char buf_thread;
+
+enum err buf_pool_create(uint64_t bytes_limit, struct buf_pool **pool_out)
+{
+    struct buf_pool *pool = mem_zalloc(sizeof(*pool));
+
+    if (pool == NULL) {
+        return ERR_NOMEM;
+    }
+    pool->bytes_limit = bytes_limit;
+    pool->owner = &buf_thread;
+    *pool_out = pool;
+    return OK;
+}
+
+static void buf_put_free(struct buf_pool *pool, struct buf *b)
+{
+    b->next_free = pool->free[b->class_index];
+    pool->free[b->class_index] = b;
+    pool->bytes_used -= b->capacity;
+    pool->buffers_used--;
+}
+
+/* Sort in what other threads gave back. */
+static void buf_pool_collect(struct buf_pool *pool)
+{
+    struct buf *b = atomic_exchange_explicit(&pool->foreign, NULL, memory_order_acquire);
+
+    while (b != NULL) {
+        struct buf *next = b->next_free;
+
+        buf_put_free(pool, b);
+        b = next;
+    }
+}
+
+void buf_pool_destroy(struct buf_pool *pool)
+{
+    if (pool == NULL) {
+        return;
+    }
+    buf_pool_collect(pool);
+    CHECK(pool->buffers_used == 0);
+    while (pool->slabs != NULL) {
+        struct buf_slab *slab = pool->slabs;
+
+        pool->slabs = slab->next;
+        BUF_UNPOISON(slab->storage, slab->storage_bytes);
+        (void)munmap(slab->storage, slab->storage_bytes);
+        mem_free(slab->bufs);
+        mem_free(slab);
+    }
+    mem_free(pool);
+}
+
+void buf_pool_adopt(struct buf_pool *pool)
+{
+    pool->owner = &buf_thread;
+}
+
+void buf_pool_stats(struct buf_pool *pool, struct buf_pool_stats *stats_out)
+{
+    if (pool->owner == &buf_thread) {
+        buf_pool_collect(pool);
+    }
+    *stats_out = (struct buf_pool_stats){
+        .bytes_limit = pool->bytes_limit,
+        .bytes_reserved = pool->bytes_reserved,
+        .bytes_used = pool->bytes_used,
+        .bytes_used_max = pool->bytes_used_max,
+        .buffers_used = pool->buffers_used,
+    };
+}
+
+/* How many buffers of a class come in one slab: few of the large ones, so that a small pool can
+ * still hold every class. */
+static uint32_t buf_slab_count(const struct buf_pool *pool, uint32_t bytes)
+{
+    uint64_t left = pool->bytes_limit - pool->bytes_reserved;
+    uint64_t count = bytes < BUF_SLAB_BYTES ? BUF_SLAB_BYTES / bytes : 1;
+
+    return (uint32_t)(left / bytes < count ? left / bytes : count);
+}
+
+static enum err buf_slab_map(struct buf_slab *slab, size_t bytes)
+{
+    void *p;
+
+    slab->storage_bytes = (bytes + 4095) & ~(size_t)4095;
+    p = mmap(NULL, slab->storage_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) {
+        return ERR_NOMEM;
+    }
+    if (slab->storage_bytes >= BUF_HUGE_BYTES) {
+        (void)madvise(p, slab->storage_bytes, MADV_HUGEPAGE);
+    }
+    slab->storage = p;
+    return OK;
+}
+
+/* Take one more slab of the class from the system. */
+static enum err buf_pool_grow(struct buf_pool *pool, uint32_t class_index)
+{
+    uint32_t bytes = buf_class_bytes[class_index];
+    uint32_t count = buf_slab_count(pool, bytes);
+    struct buf_slab *slab;
+    enum err rc;
+
+    if (count == 0) {
+        return ERR_AGAIN;
+    }
+    slab = mem_zalloc(sizeof(*slab));
+    if (slab == NULL) {
+        return ERR_NOMEM;
+    }
+    slab->bufs = mem_calloc(count, sizeof(*slab->bufs));
+    rc = slab->bufs == NULL ? ERR_NOMEM : buf_slab_map(slab, (size_t)count * bytes);
+    if (rc != OK) {
+        mem_free(slab->bufs);
+        mem_free(slab);
+        return rc;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        struct buf *b = &slab->bufs[count - 1 - i];
+
+        b->storage = slab->storage + (size_t)(count - 1 - i) * bytes;
+        b->capacity = bytes;
+        b->class_index = class_index;
+        b->pool = pool;
+        b->next_free = pool->free[class_index];
+        pool->free[class_index] = b;
+    }
+    BUF_POISON(slab->storage, slab->storage_bytes);
+    slab->next = pool->slabs;
+    pool->slabs = slab;
+    pool->bytes_reserved += (uint64_t)count * bytes;
+    return OK;
+}
+
+/* At the limit, a free buffer of a larger class is better than none. */
+static struct buf *buf_pool_larger(struct buf_pool *pool, uint32_t class_index)
+{
+    for (uint32_t i = class_index + 1; i < BUF_CLASSES; i++) {
+        if (pool->free[i] != NULL) {
+            struct buf *b = pool->free[i];
+
+            pool->free[i] = b->next_free;
+            return b;
+        }
+    }
+    return NULL;
+}
+
+static enum err buf_pool_pick(struct buf_pool *pool, uint32_t class_index, struct buf **buf_out)
+{
+    struct buf *b = pool->free[class_index];
+    enum err rc;
+
+    if (b == NULL) {
+        buf_pool_collect(pool);
+        b = pool->free[class_index];
+    }
+    if (b == NULL) {
+        rc = buf_pool_grow(pool, class_index);
+        if (rc != OK) {
+            b = buf_pool_larger(pool, class_index);
+            *buf_out = b;
+            return b == NULL ? rc : OK;
+        }
+        b = pool->free[class_index];
+    }
+    pool->free[class_index] = b->next_free;
+    *buf_out = b;
+    return OK;
+}
+
+enum err buf_take(struct buf_pool *pool, size_t headroom, size_t size, struct buf **buf_out)
+{
+    uint32_t class_index = 0;
+    struct buf *b;
+    enum err rc;
+
+    CHECK(pool->owner == &buf_thread);
+    if (size > BUF_BYTES_MAX || headroom > BUF_BYTES_MAX - size) {
+        return ERR_TOO_BIG;
+    }
+    while (buf_class_bytes[class_index] < headroom + size) {
+        class_index++;
+    }
+    rc = buf_pool_pick(pool, class_index, &b);
+    if (rc != OK) {
+        return rc;
+    }
+    BUF_UNPOISON(b->storage, b->capacity);
+    b->head = (uint32_t)headroom;
+    b->size = 0;
+    b->next_free = NULL;
+    atomic_store_explicit(&b->refs, 1, memory_order_relaxed);
+    pool->bytes_used += b->capacity;
+    pool->buffers_used++;
+    if (pool->bytes_used > pool->bytes_used_max) {
+        pool->bytes_used_max = pool->bytes_used;
+    }
+    *buf_out = b;
+    return OK;
+}
+
+struct buf *buf_ref(struct buf *b)
+{
+    uint32_t before = atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+
+    CHECK(before > 0 && before < UINT32_MAX);
+    return b;
+}
+
+static void buf_give_back(struct buf *b)
+{
+    struct buf_pool *pool = b->pool;
+    struct buf *head;
+
+    BUF_POISON(b->storage, b->capacity);
+    if (pool->owner == &buf_thread) {
+        buf_put_free(pool, b);
+        return;
+    }
+    head = atomic_load_explicit(&pool->foreign, memory_order_relaxed);
+    do {
+        b->next_free = head;
+    } while (!atomic_compare_exchange_weak_explicit(&pool->foreign, &head, b, memory_order_release,
+                                                    memory_order_relaxed));
+}
+
+void buf_unref(struct buf *b)
+{
+    uint32_t before;
+
+    if (b == NULL) {
+        return;
+    }
+    /* The only reference needs no atomic exchange: nobody else can see the buffer. */
+    if (atomic_load_explicit(&b->refs, memory_order_acquire) == 1) {
+        atomic_store_explicit(&b->refs, 0, memory_order_relaxed);
+        buf_give_back(b);
+        return;
+    }
+    before = atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel);
+    CHECK(before > 0);
+    if (before == 1) {
+        buf_give_back(b);
+    }
+}
+
+uint8_t *buf_append(struct buf *b, size_t size)
+{
+    uint8_t *at = buf_bytes(b) + b->size;
+
+    CHECK(size <= buf_tailroom(b));
+    b->size += (uint32_t)size;
+    return at;
+}
+
+uint8_t *buf_prepend(struct buf *b, size_t size)
+{
+    CHECK(size <= b->head);
+    b->head -= (uint32_t)size;
+    b->size += (uint32_t)size;
+    return buf_bytes(b);
+}
+
+void buf_trim_front(struct buf *b, size_t size)
+{
+    CHECK(size <= b->size);
+    b->head += (uint32_t)size;
+    b->size -= (uint32_t)size;
+}
+
+void buf_truncate(struct buf *b, size_t size)
+{
+    CHECK(size <= b->size);
+    b->size = (uint32_t)size;
+}

@@ -1,0 +1,73 @@
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static _Thread_local struct {
+    uint64_t countdown;  /* Allocations until the first failure; zero: never. */
+    uint64_t fail_count; /* Failures still to come once the countdown is over. */
+    uint64_t failures;
+    uint64_t allocations;
+} mem_state;
+
+static int mem_should_fail(void)
+{
+    mem_state.allocations++;
+    if (mem_state.countdown == 0) {
+        return 0;
+    }
+    if (mem_state.countdown > 1) {
+        mem_state.countdown--;
+        return 0;
+    }
+    mem_state.failures++;
+    if (--mem_state.fail_count == 0) {
+        mem_state.countdown = 0;
+    }
+    return 1;
+}
+
+void *mem_zalloc(size_t size)
+{
+    return mem_calloc(1, size);
+}
+
+void *mem_calloc(size_t count, size_t size)
+{
+    if (mem_should_fail()) {
+        return NULL;
+    }
+    return calloc(count, size);
+}
+
+char *mem_strdup(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = mem_calloc(1, size);
+
+    if (copy != NULL) {
+        memcpy(copy, text, size);
+    }
+    return copy;
+}
+
+void mem_free(void *p)
+{
+    free(p);
+}
+
+void mem_fail_at(uint64_t k, uint64_t count)
+{
+    mem_state.countdown = count == 0 ? 0 : k;
+    mem_state.fail_count = count;
+}
+
+uint64_t mem_failures(void)
+{
+    return mem_state.failures;
+}
+
+uint64_t mem_allocations(void)
+{
+    return mem_state.allocations;
+}

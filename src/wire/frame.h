@@ -1,0 +1,137 @@
+/* The frame: a fixed 64-byte header, then the body. docs/PROTOCOL.md has the byte table.
+ *
+ * Nothing here allocates or follows a peer's number: a header is refused, with a reason that can be
+ * counted, before anybody acts on its length. */
+
+#ifndef WIRE_FRAME_H
+#define WIRE_FRAME_H
+
+#include "base/err.h"
+#include "base/limits.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct buf;
+
+enum {
+    WIRE_HEADER_BYTES = LIMIT_FRAME_HEADER_BYTES,
+    WIRE_VERSION_MIN = 1, /* Oldest version this build speaks. */
+    WIRE_VERSION_MAX = 1, /* Newest. */
+};
+
+/* Never reuse a value. */
+enum wire_type {
+    WIRE_HELLO = 1, /* hello: who am I, what do I speak. */
+    WIRE_WELCOME = 2,
+    WIRE_REFUSE = 3,
+
+    WIRE_HEARTBEAT = 8, /* heartbeat: alive; probes of a link. */
+    WIRE_PROBE = 9,
+    WIRE_PROBE_REPORT = 10,
+
+    WIRE_ACK = 16,     /* control: acknowledgement. */
+    WIRE_CONTROL = 17, /* control: a named operation with fields. */
+    WIRE_ENROLL = 18,  /* control: a token and a request for a certificate. */
+    WIRE_ENROLLED = 19,
+
+    WIRE_PUSH = 32, /* push: a worker's update of one chunk. */
+
+    WIRE_PULL = 40, /* pull: chunks wanted. */
+    WIRE_VALUES = 41,
+
+    WIRE_ROWS_PUSH = 48, /* rows: sparse access. */
+    WIRE_ROWS_PULL = 49,
+    WIRE_ROWS_VALUES = 50,
+
+    WIRE_BROADCAST = 56, /* broadcast: the summed update of one chunk. */
+
+    WIRE_DELTA = 64, /* delta: what one site adds to another. */
+
+    WIRE_SNAPSHOT_BEGIN = 72, /* snapshot: state for a newcomer. */
+    WIRE_SNAPSHOT_CHUNK = 73,
+    WIRE_SNAPSHOT_END = 74,
+
+    WIRE_BYE = 80, /* bye: a clean end, with a reason. */
+};
+
+/* Roles that may send a message; in certificates and hello as the words in wire_role_name(). */
+enum wire_role {
+    WIRE_ROLE_STRANGER = 1 << 0, /* Not authenticated: enrolment only. */
+    WIRE_ROLE_WORKER = 1 << 1,
+    WIRE_ROLE_SERVER = 1 << 2,
+    WIRE_ROLE_RELAY = 1 << 3,
+    WIRE_ROLE_OPERATOR = 1 << 4, /* A person's tool: doctor, top, why. */
+};
+
+enum wire_flag {
+    /* Low byte: a receiver that does not know the bit ignores it. */
+    WIRE_FLAG_RESENT = 1 << 0, /* Sent before on an earlier connection. */
+    /* High byte: a receiver that does not know the bit refuses the frame. */
+};
+
+/* Why a header or a body was refused; counted by the receiver (I7). */
+enum wire_reason {
+    WIRE_REASON_NONE,
+    WIRE_REASON_MAGIC,
+    WIRE_REASON_HEADER_CHECK,
+    WIRE_REASON_VERSION,
+    WIRE_REASON_TYPE,
+    WIRE_REASON_FLAGS,
+    WIRE_REASON_LENGTH,
+    WIRE_REASON_BODY_CHECK,
+    WIRE_REASON_BODY, /* The body does not decode. */
+    WIRE_REASON_FIELD, /* An unknown critical field. */
+    WIRE_REASON_ROLE, /* The sender's role may not send this type. */
+    WIRE_REASON_COUNT,
+};
+
+struct wire_header {
+    uint8_t version;
+    uint8_t type; /* enum wire_type */
+    uint16_t flags;
+    uint32_t body_bytes;
+    uint16_t table;
+    uint16_t codec;
+    uint32_t chunk;
+    uint32_t epoch;      /* Plan or view the sender believes in. */
+    uint64_t clock;
+    uint64_t sequence;   /* Of the sender's session; zero: not to be acknowledged. */
+    uint64_t body_check; /* XXH3 of the body. */
+    uint32_t origin;     /* Member or site that made the content, if a relay sends it. */
+    uint32_t weight;     /* Samples (push, delta) or contributions (broadcast). */
+};
+
+struct wire_type_info {
+    const char *name;         /* "push"; lower case, for logs and metrics. */
+    bool control;             /* Overtakes data, has the small limit. */
+    uint32_t body_bytes_max;
+    uint32_t roles;           /* Mask of enum wire_role. */
+};
+
+/* Return what is known of a type, or NULL. */
+const struct wire_type_info *wire_type_info(uint8_t type);
+
+/* Static words; "unknown" for a bad value. */
+const char *wire_reason_name(enum wire_reason reason);
+const char *wire_role_name(enum wire_role role);
+
+/* Return the role for a word as in wire_role_name(), or zero. The stranger has none. */
+enum wire_role wire_role_parse(const char *name);
+
+/* Write the 64 bytes, check included. */
+void wire_header_encode(const struct wire_header *header, uint8_t *out);
+
+/* Decode and judge 64 bytes. On ERR_MALFORMED, ERR_TOO_BIG or ERR_VERSION the reason is in
+ * @reason_out and @out is unchanged. A decoded body_bytes is within the limit of its type. */
+MUST_USE enum err wire_header_decode(const uint8_t *bytes, struct wire_header *out,
+                                     enum wire_reason *reason_out);
+
+/* Finish a frame: @frame holds the body and has headroom for the header, which is prepended.
+ * header->body_bytes and body_check are computed and stored. */
+void wire_frame_seal(struct buf *frame, struct wire_header *header);
+
+/* True if the body has the check that the header announces. */
+MUST_USE bool wire_body_valid(const struct wire_header *header, const uint8_t *body);
+
+#endif
