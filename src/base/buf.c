@@ -25,9 +25,8 @@
 
 enum {
     BUF_CLASSES = 7,
-    BUF_SLAB_BYTES = 256 * 1024,       /* For classes smaller than this. */
-    BUF_HUGE_BYTES = 2 * 1024 * 1024,  /* Slabs of at least this size ask for huge pages. */
-    BUF_SLABS_MAX = 65536,
+    BUF_SLAB_BYTES = 256 * 1024,      /* For classes smaller than this. */
+    BUF_HUGE_BYTES = 2 * 1024 * 1024, /* Slabs of at least this size ask for huge pages. */
 };
 
 /* The large classes are a power of two plus a page: a header fits beside a full body. */
@@ -39,6 +38,9 @@ struct buf_slab {
     struct buf_slab *next;
     uint8_t *storage;
     size_t storage_bytes;
+    uint64_t reserved_bytes; /* What it counts for in the pool. */
+    uint32_t class_index;
+    uint32_t used_count; /* Buffers that somebody holds, or that are not yet sorted in. */
     struct buf *bufs;
 };
 
@@ -50,12 +52,17 @@ struct buf_pool {
     uint64_t buffers_used;
     struct buf *free[BUF_CLASSES];
     struct buf_slab *slabs;
-    const void *owner;            /* Token of the owning thread. */
+    _Atomic(const void *) owner;   /* Token of the owning thread. */
     _Atomic(struct buf *) foreign; /* Given back by other threads, not yet sorted. */
 };
 
 /* Its address tells threads apart without asking the system. */
 static _Thread_local char buf_thread;
+
+static bool buf_pool_is_mine(const struct buf_pool *pool)
+{
+    return atomic_load_explicit(&pool->owner, memory_order_relaxed) == &buf_thread;
+}
 
 enum err buf_pool_create(uint64_t bytes_limit, struct buf_pool **pool_out)
 {
@@ -65,7 +72,7 @@ enum err buf_pool_create(uint64_t bytes_limit, struct buf_pool **pool_out)
         return ERR_NOMEM;
     }
     pool->bytes_limit = bytes_limit;
-    pool->owner = &buf_thread;
+    buf_pool_adopt(pool);
     *pool_out = pool;
     return OK;
 }
@@ -74,6 +81,7 @@ static void buf_put_free(struct buf_pool *pool, struct buf *b)
 {
     b->next_free = pool->free[b->class_index];
     pool->free[b->class_index] = b;
+    b->slab->used_count--;
     pool->bytes_used -= b->capacity;
     pool->buffers_used--;
 }
@@ -91,6 +99,14 @@ static void buf_pool_collect(struct buf_pool *pool)
     }
 }
 
+static void buf_slab_free(struct buf_slab *slab)
+{
+    BUF_UNPOISON(slab->storage, slab->storage_bytes);
+    (void)munmap(slab->storage, slab->storage_bytes);
+    mem_free(slab->bufs);
+    mem_free(slab);
+}
+
 void buf_pool_destroy(struct buf_pool *pool)
 {
     if (pool == NULL) {
@@ -102,22 +118,19 @@ void buf_pool_destroy(struct buf_pool *pool)
         struct buf_slab *slab = pool->slabs;
 
         pool->slabs = slab->next;
-        BUF_UNPOISON(slab->storage, slab->storage_bytes);
-        (void)munmap(slab->storage, slab->storage_bytes);
-        mem_free(slab->bufs);
-        mem_free(slab);
+        buf_slab_free(slab);
     }
     mem_free(pool);
 }
 
 void buf_pool_adopt(struct buf_pool *pool)
 {
-    pool->owner = &buf_thread;
+    atomic_store_explicit(&pool->owner, &buf_thread, memory_order_relaxed);
 }
 
 void buf_pool_stats(struct buf_pool *pool, struct buf_pool_stats *stats_out)
 {
-    if (pool->owner == &buf_thread) {
+    if (buf_pool_is_mine(pool)) {
         buf_pool_collect(pool);
     }
     *stats_out = (struct buf_pool_stats){
@@ -155,6 +168,25 @@ static enum err buf_slab_map(struct buf_slab *slab, size_t bytes)
     return OK;
 }
 
+/* Cut a slab into free buffers, the first of them first. */
+static void buf_slab_cut(struct buf_pool *pool, struct buf_slab *slab, uint32_t count)
+{
+    uint32_t bytes = buf_class_bytes[slab->class_index];
+
+    for (uint32_t i = count; i-- > 0;) {
+        slab->bufs[i] = (struct buf){
+            .storage = slab->storage + (size_t)i * bytes,
+            .capacity = bytes,
+            .class_index = slab->class_index,
+            .pool = pool,
+            .slab = slab,
+            .next_free = pool->free[slab->class_index],
+        };
+        pool->free[slab->class_index] = &slab->bufs[i];
+    }
+    BUF_POISON(slab->storage, slab->storage_bytes);
+}
+
 /* Take one more slab of the class from the system. */
 static enum err buf_pool_grow(struct buf_pool *pool, uint32_t class_index)
 {
@@ -177,21 +209,55 @@ static enum err buf_pool_grow(struct buf_pool *pool, uint32_t class_index)
         mem_free(slab);
         return rc;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        struct buf *b = &slab->bufs[count - 1 - i];
-
-        b->storage = slab->storage + (size_t)(count - 1 - i) * bytes;
-        b->capacity = bytes;
-        b->class_index = class_index;
-        b->pool = pool;
-        b->next_free = pool->free[class_index];
-        pool->free[class_index] = b;
-    }
-    BUF_POISON(slab->storage, slab->storage_bytes);
+    slab->class_index = class_index;
+    slab->reserved_bytes = (uint64_t)count * bytes;
+    buf_slab_cut(pool, slab, count);
     slab->next = pool->slabs;
     pool->slabs = slab;
-    pool->bytes_reserved += (uint64_t)count * bytes;
+    pool->bytes_reserved += slab->reserved_bytes;
     return OK;
+}
+
+/* Take the buffers of an unused slab out of the free list. */
+static void buf_slab_unlist(struct buf_pool *pool, const struct buf_slab *slab)
+{
+    struct buf **link = &pool->free[slab->class_index];
+
+    while (*link != NULL) {
+        if ((*link)->slab == slab) {
+            *link = (*link)->next_free;
+        } else {
+            link = &(*link)->next_free;
+        }
+    }
+}
+
+/* Give unused slabs back to the system if that makes room for @bytes. Without this, memory that was
+ * once cut into small buffers could never again become a large one. */
+static bool buf_pool_reclaim(struct buf_pool *pool, uint32_t bytes)
+{
+    uint64_t possible = pool->bytes_limit - pool->bytes_reserved;
+    struct buf_slab **link = &pool->slabs;
+
+    for (const struct buf_slab *slab = pool->slabs; slab != NULL; slab = slab->next) {
+        possible += slab->used_count == 0 ? slab->reserved_bytes : 0;
+    }
+    if (possible < bytes) {
+        return false;
+    }
+    while (pool->bytes_limit - pool->bytes_reserved < bytes) {
+        struct buf_slab *slab = *link;
+
+        if (slab->used_count != 0) {
+            link = &slab->next;
+            continue;
+        }
+        *link = slab->next;
+        pool->bytes_reserved -= slab->reserved_bytes;
+        buf_slab_unlist(pool, slab);
+        buf_slab_free(slab);
+    }
+    return true;
 }
 
 /* At the limit, a free buffer of a larger class is better than none. */
@@ -210,24 +276,29 @@ static struct buf *buf_pool_larger(struct buf_pool *pool, uint32_t class_index)
 
 static enum err buf_pool_pick(struct buf_pool *pool, uint32_t class_index, struct buf **buf_out)
 {
-    struct buf *b = pool->free[class_index];
-    enum err rc;
+    enum err rc = OK;
 
-    if (b == NULL) {
+    if (pool->free[class_index] == NULL) {
         buf_pool_collect(pool);
-        b = pool->free[class_index];
     }
-    if (b == NULL) {
+    if (pool->free[class_index] == NULL) {
+        rc = buf_pool_grow(pool, class_index);
+    }
+    if (rc != OK) {
+        *buf_out = buf_pool_larger(pool, class_index);
+        if (*buf_out != NULL) {
+            return OK;
+        }
+        if (rc != ERR_AGAIN || !buf_pool_reclaim(pool, buf_class_bytes[class_index])) {
+            return rc;
+        }
         rc = buf_pool_grow(pool, class_index);
         if (rc != OK) {
-            b = buf_pool_larger(pool, class_index);
-            *buf_out = b;
-            return b == NULL ? rc : OK;
+            return rc;
         }
-        b = pool->free[class_index];
     }
-    pool->free[class_index] = b->next_free;
-    *buf_out = b;
+    *buf_out = pool->free[class_index];
+    pool->free[class_index] = (*buf_out)->next_free;
     return OK;
 }
 
@@ -237,12 +308,15 @@ enum err buf_take(struct buf_pool *pool, size_t headroom, size_t size, struct bu
     struct buf *b;
     enum err rc;
 
-    CHECK(pool->owner == &buf_thread);
+    CHECK(buf_pool_is_mine(pool));
     if (size > BUF_BYTES_MAX || headroom > BUF_BYTES_MAX - size) {
         return ERR_TOO_BIG;
     }
     while (buf_class_bytes[class_index] < headroom + size) {
         class_index++;
+    }
+    if (buf_class_bytes[class_index] > pool->bytes_limit) {
+        return ERR_TOO_BIG;
     }
     rc = buf_pool_pick(pool, class_index, &b);
     if (rc != OK) {
@@ -253,6 +327,7 @@ enum err buf_take(struct buf_pool *pool, size_t headroom, size_t size, struct bu
     b->size = 0;
     b->next_free = NULL;
     atomic_store_explicit(&b->refs, 1, memory_order_relaxed);
+    b->slab->used_count++;
     pool->bytes_used += b->capacity;
     pool->buffers_used++;
     if (pool->bytes_used > pool->bytes_used_max) {
@@ -276,7 +351,7 @@ static void buf_give_back(struct buf *b)
     struct buf *head;
 
     BUF_POISON(b->storage, b->capacity);
-    if (pool->owner == &buf_thread) {
+    if (buf_pool_is_mine(pool)) {
         buf_put_free(pool, b);
         return;
     }

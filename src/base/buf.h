@@ -8,8 +8,9 @@
  * a lock-free list when that is not the thread that owns the pool.
  *
  * A pool belongs to the thread that created it (buf_pool_adopt() moves it). It takes memory in
- * slabs up to its limit and gives it back only when destroyed: the update path never meets malloc,
- * and what a node holds is bounded by what is in flight. */
+ * slabs up to its limit. It gives a slab back when destroyed, or when it is at the limit, nobody
+ * uses the slab and another size is wanted: the update path does not meet malloc, and what a node
+ * holds is bounded by what is in flight. */
 
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
@@ -21,9 +22,10 @@
 #include <stdint.h>
 
 struct buf_pool;
+struct buf_slab;
 
 enum {
-    BUF_ALIGN = 64,                      /* Storage is aligned to a cache line. */
+    BUF_ALIGN = 64,                         /* Storage is aligned to a cache line. */
     BUF_BYTES_MAX = 4 * 1024 * 1024 + 4096, /* The largest class: a data frame and its header. */
 };
 
@@ -36,6 +38,7 @@ struct buf {
     uint32_t class_index;
     _Atomic uint32_t refs;
     struct buf_pool *pool;
+    struct buf_slab *slab;
     struct buf *next_free;
 };
 
@@ -56,11 +59,13 @@ void buf_pool_destroy(struct buf_pool *pool);
 /* The calling thread owns the pool from now on. */
 void buf_pool_adopt(struct buf_pool *pool);
 
+/* Owner only, or any thread when nobody else uses the pool. */
 void buf_pool_stats(struct buf_pool *pool, struct buf_pool_stats *stats_out);
 
 /* Take an empty buffer with @headroom bytes before and at least @size bytes of room after; the
  * first byte is aligned when @headroom is a multiple of BUF_ALIGN. The caller owns the one
- * reference. ERR_AGAIN at the pool's limit, ERR_TOO_BIG beyond the largest class. Owner only. */
+ * reference. ERR_AGAIN at the pool's limit, ERR_TOO_BIG beyond the largest class or if the pool
+ * could never hold it, ERR_NOMEM. Owner only. */
 MUST_USE enum err buf_take(struct buf_pool *pool, size_t headroom, size_t size,
                            struct buf **buf_out);
 

@@ -66,13 +66,19 @@ static void heap_sink(struct heap *h, uint32_t index, struct heap_slot slot)
     heap_place(h, index, slot);
 }
 
-static enum err heap_grow(struct heap *h)
+enum err heap_reserve(struct heap *h, uint32_t count)
 {
-    uint32_t capacity = h->capacity == 0 ? HEAP_CAPACITY_FIRST : h->capacity * 2;
+    uint32_t capacity = h->capacity == 0 ? HEAP_CAPACITY_FIRST : h->capacity;
     struct heap_slot *slots;
 
-    if (h->count >= h->limit) {
+    if (count > h->limit) {
         return ERR_TOO_BIG;
+    }
+    while (capacity < count) {
+        capacity *= 2;
+    }
+    if (capacity == h->capacity) {
+        return OK;
     }
     slots = mem_calloc(capacity, sizeof(*slots));
     if (slots == NULL) {
@@ -91,7 +97,7 @@ enum err heap_push(struct heap *h, struct heap_node *n, int64_t at_ns)
 {
     CHECK(!heap_contains(n));
     if (h->count == h->capacity || h->count >= h->limit) {
-        enum err rc = heap_grow(h);
+        enum err rc = heap_reserve(h, h->count + 1);
 
         if (rc != OK) {
             return rc;

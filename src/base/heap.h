@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { HEAP_NOWHERE = UINT32_MAX };
+#define HEAP_NOWHERE UINT32_MAX /* Too large for an enum constant of C17. */
 
 /* Embedded in the element; fields are private to base/heap.c. */
 struct heap_node {
@@ -35,6 +35,9 @@ struct heap {
 /* Prepare an empty heap that grows up to @limit elements. */
 void heap_init(struct heap *h, uint32_t limit);
 void heap_deinit(struct heap *h);
+
+/* Make room for @count elements in all, so that pushing up to that many cannot fail. */
+MUST_USE enum err heap_reserve(struct heap *h, uint32_t count);
 
 static inline void heap_node_init(struct heap_node *n)
 {

@@ -17,8 +17,8 @@ enum {
     LIMIT_REASON_BYTES = 256,                        /* Text in a refusal or a bye. */
 
     /* Connections. */
-    LIMIT_SEND_QUEUE_FRAMES = 4096,                  /* Per connection and priority. */
-    LIMIT_SEND_QUEUE_BYTES = 16 * 1024 * 1024,       /* Data bytes queued on one connection. */
+    LIMIT_SEND_QUEUE_FRAMES = 256,                   /* Per connection and priority. */
+    LIMIT_SEND_QUEUE_BYTES = 9 * 1024 * 1024,        /* Data bytes queued on one connection. */
     LIMIT_CONTROL_QUEUE_BYTES = 1024 * 1024,         /* Control bytes queued on one connection. */
     LIMIT_READ_TURN_BYTES = 1024 * 1024,             /* Read from one connection in one turn. */
     LIMIT_STREAMS_PER_PEER = 16,

@@ -2,7 +2,12 @@
  *
  * The library never prints: without a sink nothing is written. The clock is injected, because base
  * knows none. Setting up (log_setup) happens once, before threads start; writing is thread-safe and
- * each line reaches the sink in one call. No secrets go into a log. */
+ * each line reaches the sink in one call. No secrets go into a log.
+ *
+ *     2026-11-15T08:01:02.345Z INFO  net[eu/w1@17]: connected (12 similar lines suppressed)
+ *
+ * A line is one line: control characters are escaped, and a message above 1 KiB ends in an
+ * ellipsis. The filter is `level[,subsystem=level]...`, the last word about a subsystem counts. */
 
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -18,12 +23,12 @@ enum log_format { LOG_TEXT, LOG_JSON };
 
 struct log_config {
     enum log_format format;
-    const char *filter;                        /* "info,net=debug,sim=trace"; NULL: "warn". */
-    const char *site;                          /* On each line if not NULL; copied. */
-    const char *member;                        /* On each line if not NULL; copied. */
-    bool color;                                /* Text only. */
-    uint32_t repeats_per_s;                    /* Same call site and second; 0: no limit. */
-    int64_t (*wall_us)(void *user);            /* UTC, microseconds since 1970. */
+    const char *filter;             /* "info,net=debug,sim=trace"; NULL: "warn". */
+    const char *site;               /* On each line if not NULL; copied. */
+    const char *member;             /* On each line if not NULL; copied. */
+    bool color;                     /* Text only. */
+    uint32_t repeats_per_s;         /* Same call site and second; 0: no limit. */
+    int64_t (*wall_us)(void *user); /* UTC, microseconds since 1970. */
     void (*write)(const char *line, size_t size, void *user); /* @line ends in a newline. */
     void *user;
 };

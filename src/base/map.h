@@ -1,7 +1,8 @@
 /* Bounded hash table from 64-bit keys to pointers, with open addressing and linear probing.
  *
- * Its memory is taken once, at creation; adding beyond the limit is refused, never grown. Order of
- * iteration depends on the keys only, so it is the same on every machine. */
+ * Its memory is taken once, at creation; adding beyond the limit is refused, never grown. The order
+ * of iteration depends on the keys and on the order in which they came and went, so it is the same
+ * on every machine, but two tables with the same keys may differ. */
 
 #ifndef BASE_MAP_H
 #define BASE_MAP_H

@@ -34,10 +34,13 @@ void *mem_zalloc(size_t size)
 
 void *mem_calloc(size_t count, size_t size)
 {
-    if (mem_should_fail()) {
+    size_t total;
+
+    /* Checked here, because calloc stops the process under AddressSanitizer. */
+    if (mem_should_fail() || __builtin_mul_overflow(count, size, &total)) {
         return NULL;
     }
-    return calloc(count, size);
+    return calloc(1, total);
 }
 
 char *mem_strdup(const char *text)
@@ -60,6 +63,20 @@ void mem_fail_at(uint64_t k, uint64_t count)
 {
     mem_state.countdown = count == 0 ? 0 : k;
     mem_state.fail_count = count;
+}
+
+struct mem_plan mem_fail_suspend(void)
+{
+    struct mem_plan plan = {mem_state.countdown, mem_state.fail_count};
+
+    mem_fail_at(0, 0);
+    return plan;
+}
+
+void mem_fail_resume(struct mem_plan plan)
+{
+    mem_state.countdown = plan.countdown;
+    mem_state.fail_count = plan.fail_count;
 }
 
 uint64_t mem_failures(void)

@@ -16,6 +16,13 @@ enum err text_init(struct text *t, size_t limit)
     return t->chars == NULL ? ERR_NOMEM : OK;
 }
 
+void text_init_fixed(struct text *t, char *storage, size_t size)
+{
+    CHECK(size > 0);
+    *t = (struct text){.chars = storage, .capacity = size, .limit = size - 1};
+    storage[0] = '\0';
+}
+
 void text_deinit(struct text *t)
 {
     mem_free(t->chars);
@@ -135,4 +142,44 @@ void text_add_json(struct text *t, const char *chars)
         s += size;
     }
     text_add_bytes(t, "\"", 1);
+}
+
+/* U+0080 to U+009F are control characters too: U+009B starts an escape sequence. */
+static bool text_is_control(const uint8_t *s)
+{
+    return *s < 0x20 || *s == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0);
+}
+
+void text_add_printable(struct text *t, const char *chars)
+{
+    const uint8_t *s = (const uint8_t *)chars;
+
+    while (*s != '\0') {
+        size_t size = *s < 0x80 ? 1 : text_utf8(s);
+
+        if (*s == '\n' || *s == '\t') {
+            text_add(t, *s == '\n' ? "\\n" : "\\t");
+        } else if (size == 0 || text_is_control(s)) {
+            text_addf(t, "\\x%02x", *s);
+            size = 1;
+        } else {
+            text_add_bytes(t, (const char *)s, size);
+        }
+        s += size;
+    }
+}
+
+bool text_is_utf8(const char *chars)
+{
+    const uint8_t *s = (const uint8_t *)chars;
+
+    while (*s != '\0') {
+        size_t size = *s < 0x80 ? 1 : text_utf8(s);
+
+        if (size == 0) {
+            return false;
+        }
+        s += size;
+    }
+    return true;
 }

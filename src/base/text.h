@@ -18,6 +18,11 @@ struct text {
 };
 
 MUST_USE enum err text_init(struct text *t, size_t limit);
+
+/* Prepare an empty text in @size bytes of the caller's, terminator included. It allocates nothing
+ * and needs no text_deinit(). */
+void text_init_fixed(struct text *t, char *storage, size_t size);
+
 void text_deinit(struct text *t);
 void text_clear(struct text *t);
 
@@ -27,5 +32,11 @@ void text_addf(struct text *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* Add @chars as a JSON string, quotes included; bytes that are not UTF-8 become U+FFFD. */
 void text_add_json(struct text *t, const char *chars);
+
+/* Add @chars for a terminal: control characters and bytes that are not UTF-8 become \n, \t or
+ * \xNN, so that what came from outside stays on one line and cannot move the cursor. */
+void text_add_printable(struct text *t, const char *chars);
+
+bool text_is_utf8(const char *chars);
 
 #endif

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct buf;
+struct buf_pool;
 
 enum {
     WIRE_HEADER_BYTES = LIMIT_FRAME_HEADER_BYTES,
@@ -80,9 +81,9 @@ enum wire_reason {
     WIRE_REASON_FLAGS,
     WIRE_REASON_LENGTH,
     WIRE_REASON_BODY_CHECK,
-    WIRE_REASON_BODY, /* The body does not decode. */
+    WIRE_REASON_BODY,  /* The body does not decode. */
     WIRE_REASON_FIELD, /* An unknown critical field. */
-    WIRE_REASON_ROLE, /* The sender's role may not send this type. */
+    WIRE_REASON_ROLE,  /* The sender's role may not send this type. */
     WIRE_REASON_COUNT,
 };
 
@@ -94,7 +95,7 @@ struct wire_header {
     uint16_t table;
     uint16_t codec;
     uint32_t chunk;
-    uint32_t epoch;      /* Plan or view the sender believes in. */
+    uint32_t epoch; /* Plan or view the sender believes in. */
     uint64_t clock;
     uint64_t sequence;   /* Of the sender's session; zero: not to be acknowledged. */
     uint64_t body_check; /* XXH3 of the body. */
@@ -102,11 +103,28 @@ struct wire_header {
     uint32_t weight;     /* Samples (push, delta) or contributions (broadcast). */
 };
 
+/* Largest bodies of the types that have a natural maximum; the messages' headers say why. */
+enum {
+    WIRE_HELLO_BODY_BYTES_MAX = 4096,
+    WIRE_REFUSE_BODY_BYTES_MAX = 8 + LIMIT_REASON_BYTES,
+    WIRE_HEARTBEAT_BODY_BYTES = 32,
+    WIRE_PROBE_REPORT_BODY_BYTES_MAX = 8 + 128 * 8,
+    WIRE_ACK_BODY_BYTES_MAX = 16 + LIMIT_WINDOW_FRAMES / 8,
+    WIRE_ENROLL_BODY_BYTES_MAX = 8 + 64 + LIMIT_NAME_BYTES + 8 * 1024,
+    WIRE_ENROLLED_BODY_BYTES_MAX = 16 + 2 * 16 * 1024,
+    WIRE_CHUNK_BODY_BYTES_MAX = LIMIT_CHUNK_BYTES,
+    WIRE_UPDATE_BODY_BYTES_MAX = LIMIT_CHUNK_BYTES + 16, /* A chunk and who made it. */
+    WIRE_PULL_BODY_BYTES_MAX = 4 + 4 * 4096,
+    WIRE_ROWS_PULL_BODY_BYTES_MAX = 8 + 4 * 65536,
+    WIRE_SNAPSHOT_BEGIN_BODY_BYTES_MAX = 16 + 16 * 4096,
+    WIRE_SNAPSHOT_END_BODY_BYTES = 48,
+};
+
 struct wire_type_info {
-    const char *name;         /* "push"; lower case, for logs and metrics. */
-    bool control;             /* Overtakes data, has the small limit. */
+    const char *name; /* "push"; lower case, for logs and metrics. */
+    bool control;     /* Overtakes data, has the small limit. */
     uint32_t body_bytes_max;
-    uint32_t roles;           /* Mask of enum wire_role. */
+    uint32_t roles; /* Mask of enum wire_role. */
 };
 
 /* Return what is known of a type, or NULL. */
@@ -127,9 +145,17 @@ void wire_header_encode(const struct wire_header *header, uint8_t *out);
 MUST_USE enum err wire_header_decode(const uint8_t *bytes, struct wire_header *out,
                                      enum wire_reason *reason_out);
 
+/* Take an empty frame for a body of @body_bytes: appending that many never fails, and the header
+ * has its headroom. The body will start at an address aligned to BUF_ALIGN. ERR_AGAIN if the pool
+ * has no buffer. */
+MUST_USE enum err wire_frame_take(struct buf_pool *pool, size_t body_bytes, struct buf **frame_out);
+
 /* Finish a frame: @frame holds the body and has headroom for the header, which is prepended.
  * header->body_bytes and body_check are computed and stored. */
 void wire_frame_seal(struct buf *frame, struct wire_header *header);
+
+/* Finish a frame whose header has nothing but a type to say. */
+void wire_frame_seal_plain(struct buf *frame, enum wire_type type);
 
 /* True if the body has the check that the header announces. */
 MUST_USE bool wire_body_valid(const struct wire_header *header, const uint8_t *body);

@@ -12,7 +12,17 @@
 struct buf;
 struct buf_pool;
 
-enum { WIRE_PROBE_TRAIN_MAX = 128 };
+enum {
+    WIRE_PROBE_TRAIN_MAX = 128,
+    WIRE_PROBE_HEAD_BYTES = 24, /* Of a probe's body; the rest is padding. */
+    WIRE_PROBE_FRAME_BYTES_MIN = WIRE_HEADER_BYTES + WIRE_PROBE_HEAD_BYTES,
+    WIRE_PROBE_FRAME_BYTES_MAX = WIRE_HEADER_BYTES + LIMIT_CONTROL_BODY_BYTES,
+    WIRE_LOAD_PPM_MAX = 1000000, /* More is cut to this by both ends. */
+};
+
+/* Times are from zero to this (73 years), delays from minus this: differences and sums of what a
+ * peer sent then fit 64 bits. Encoding others is ERR_INVALID, decoding ERR_MALFORMED. */
+#define WIRE_TIME_NS_MAX ((int64_t)1 << 61)
 
 struct wire_heartbeat {
     int64_t sent_ns;      /* Sender's monotonic clock. */

@@ -35,6 +35,7 @@ struct wire_hello {
     uint16_t stream_count;
     uint64_t incarnation;      /* Of the sender: new with each start of its process. */
     uint64_t peer_incarnation; /* Of the receiver as the sender last knew it; zero: never met. */
+    uint64_t send_base;        /* Everything the sender sent up to here has been acknowledged. */
     struct wire_name site;
     struct wire_name name;
     struct wire_window received;
@@ -49,13 +50,13 @@ enum wire_refusal {
     WIRE_REFUSAL_BUSY = 5,       /* Limits; try again later. */
     WIRE_REFUSAL_ROLE = 6,       /* That role is not wanted here. */
     WIRE_REFUSAL_REVOKED = 7,
-    WIRE_REFUSAL_SELF = 8,       /* You have reached yourself. */
-    WIRE_REFUSAL_LOST = 9,       /* The session you want to resume is not known here. */
+    WIRE_REFUSAL_SELF = 8, /* You have reached yourself. */
+    WIRE_REFUSAL_LOST = 9, /* The session you want to resume is not known here. */
 };
 
 struct wire_refuse {
-    uint32_t code; /* enum wire_refusal; unknown values are kept as they are. */
-    const char *text; /* UTF-8, not terminated. */
+    uint32_t code;       /* enum wire_refusal; unknown values are kept as they are. */
+    const char *text;    /* UTF-8, not terminated. */
     uint32_t text_bytes; /* At most LIMIT_REASON_BYTES. */
 };
 

@@ -1,0 +1,21 @@
+/* The commands, one per file; table.c puts them in order. */
+
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "cli/command.h"
+
+extern const struct cli_command cli_command_cert;
+extern const struct cli_command cli_command_cert_init;
+extern const struct cli_command cli_command_cert_issue;
+extern const struct cli_command cli_command_cert_list;
+extern const struct cli_command cli_command_cert_revoke;
+extern const struct cli_command cli_command_cert_show;
+extern const struct cli_command cli_command_cert_token;
+extern const struct cli_command cli_command_completion;
+extern const struct cli_command cli_command_doctor;
+extern const struct cli_command cli_command_help;
+extern const struct cli_command cli_command_man;
+extern const struct cli_command cli_command_version;
+
+#endif

@@ -1,0 +1,108 @@
+#include "cli/error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+const struct cli_error cli_errors[] = {
+    {CLI_ERROR_UNKNOWN_COMMAND, CLI_USAGE, "unknown command", "Strait has no command of that name.",
+     "Run \"strait\" for the list of commands. Names cannot be abbreviated, so that scripts keep "
+     "working when commands are added."},
+    {CLI_ERROR_UNKNOWN_OPTION, CLI_USAGE, "unknown option",
+     "The command does not take that option.",
+     "Run the command with --help to see its options. To pass a word that starts with a dash as an "
+     "argument, write -- before it."},
+    {CLI_ERROR_BAD_VALUE, CLI_USAGE, "value that is missing or cannot be used",
+     "An option or argument has no value, or one of the wrong kind or outside its limits.",
+     "Sizes are bytes or carry a unit: 64KiB is 65536, 64kB is 64000. Rates are bits per second: "
+     "2.5Gbit. Durations are seconds or carry a unit: 250ms, 15m, 30d. The command's --help says "
+     "what each option wants."},
+    {CLI_ERROR_MISSING_ARGUMENT, CLI_USAGE, "missing argument",
+     "The command needs an argument or option that was not given.",
+     "Run the command with --help: arguments in brackets may be left out, the others not."},
+    {CLI_ERROR_EXTRA_ARGUMENT, CLI_USAGE, "too many arguments",
+     "More arguments were given than the command takes.",
+     "Put arguments that hold spaces in quotes. Run the command with --help to see what it takes."},
+    {CLI_ERROR_MISSING_COMMAND, CLI_USAGE, "missing subcommand",
+     "That word is the name of a group of commands, not of one.",
+     "Add one of the subcommands that the message lists."},
+    {CLI_ERROR_UNKNOWN_TOPIC, CLI_USAGE, "no help on that",
+     "Help is there for commands and for error ids.",
+     "Try \"strait help\" for the commands. An error id looks like STRAIT-0007 and stands in "
+     "brackets at the beginning of an error message."},
+    {CLI_ERROR_BAD_LOG_FILTER, CLI_USAGE, "log filter that cannot be read",
+     "--log, or the environment variable STRAIT_LOG, holds something that is not a log filter.",
+     "A filter is a level (off, error, warn, info, debug, trace), a subsystem with a level "
+     "(net=debug), or several of these separated by commas: info,net=debug."},
+    {CLI_ERROR_FILE, CLI_FAILED, "file that cannot be read or written",
+     "The system refused to read or write the file that the message names; its reason stands at "
+     "the "
+     "end.",
+     "Check that the path is right, that you may read or write there, and that the disk is not "
+     "full."},
+    {CLI_ERROR_EXISTS, CLI_FAILED, "file that is there already",
+     "Strait does not overwrite keys, certificates, authorities and tokens.",
+     "Choose another folder or name. Where the command has an option --replace, that overwrites."},
+    {CLI_ERROR_STDOUT, CLI_FAILED, "standard output cannot be written",
+     "The results could not be delivered: the reader of a pipe went away, or the disk is full. "
+     "What "
+     "was printed before may be incomplete.",
+     "Check the disk, or the program that reads from the pipe, and run the command again."},
+    {CLI_ERROR_NO_AUTHORITY, CLI_BAD_CONFIGURATION, "no certificate authority in that folder",
+     "The folder does not hold an authority: ca.crt, ca.key and its records.",
+     "Make one with \"strait cert init DIR\", or name the folder in which you made it."},
+    {CLI_ERROR_BAD_CERT, CLI_BAD_CONFIGURATION, "certificate, key or record that cannot be used",
+     "A file of the authority or of a member is damaged, is not what its name says, or does not "
+     "belong to the others.",
+     "\"strait cert show FILE\" tells what a certificate says. Issue a new one with \"strait cert "
+     "issue\", or bring the folder of the authority back from a copy."},
+    {CLI_ERROR_BAD_IDENTITY, CLI_USAGE, "identity that cannot be used",
+     "An identity is ROLE/SITE/NAME. The role is worker, server, relay or operator. Site and name "
+     "have 1 to 64 letters, digits, dots, dashes or underscores.",
+     "For example: server/eu/s1. For a token the name may be *, in quotes, so that the shell "
+     "leaves "
+     "it alone: 'worker/eu/*'."},
+    {CLI_ERROR_NOT_ON_RECORD, CLI_FAILED, "certificate that is not on record",
+     "The authority has no record of such a certificate.",
+     "\"strait cert list DIR --all\" shows all of them. A certificate that you have as a file can "
+     "be "
+     "revoked by that file, recorded or not."},
+    {CLI_ERROR_CERT_REFUSED, CLI_REFUSED, "key or certificate that is refused",
+     "A private key can be read by others than its owner, or a certificate comes from another "
+     "authority, or its key is of a kind that Strait does not use (it uses Ed25519 only).",
+     "If the message names permissions, run chmod 600 on the key and ask yourself who may have "
+     "read "
+     "it. Otherwise use a certificate of this authority."},
+    {CLI_ERROR_NO_MEMORY, CLI_FAILED, "out of memory", "The system gave no memory.",
+     "Look at \"strait doctor\" and at the limits of the container or of the batch system."},
+    {0},
+};
+
+const struct cli_error *cli_error_find(enum cli_error_id id)
+{
+    for (const struct cli_error *e = cli_errors; e->id != CLI_ERROR_NONE; e++) {
+        if (e->id == id) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+char *cli_error_name(enum cli_error_id id, char *out)
+{
+    (void)snprintf(out, CLI_ERROR_NAME_BYTES, "STRAIT-%04u", (unsigned)id % 10000);
+    return out;
+}
+
+const struct cli_error *cli_error_parse(const char *text)
+{
+    static const char prefix[] = "STRAIT-";
+    size_t size = sizeof(prefix) - 1;
+
+    if (strncasecmp(text, prefix, size) != 0 || strspn(text + size, "0123456789") != 4 ||
+        text[size + 4] != '\0') {
+        return NULL;
+    }
+    return cli_error_find((enum cli_error_id)strtol(text + size, NULL, 10));
+}

@@ -1,0 +1,58 @@
+/* The catalogue of errors that people meet: an id, what it means and what to do.
+ *
+ * An id is printed as STRAIT-NNNN, is never reused, and has a page: strait help STRAIT-NNNN.
+ * Groups: 00xx usage, 01xx files and certificates, 02xx network, 03xx waiting at run time,
+ * 04xx simulator and scripts, 09xx machine and limits. tools/tidy checks that each id is in the
+ * catalogue (error.c) and in use; one that is kept for later says "reserved" in its comment. */
+
+#ifndef CLI_ERROR_H
+#define CLI_ERROR_H
+
+#include "cli/command.h"
+
+enum cli_error_id {
+    CLI_ERROR_NONE = 0,
+
+    CLI_ERROR_UNKNOWN_COMMAND = 1,
+    CLI_ERROR_UNKNOWN_OPTION = 2,
+    CLI_ERROR_BAD_VALUE = 3,
+    CLI_ERROR_MISSING_ARGUMENT = 4,
+    CLI_ERROR_EXTRA_ARGUMENT = 5,
+    CLI_ERROR_MISSING_COMMAND = 6,
+    CLI_ERROR_UNKNOWN_TOPIC = 7,
+    CLI_ERROR_BAD_LOG_FILTER = 8,
+
+    CLI_ERROR_FILE = 101,
+    CLI_ERROR_EXISTS = 102,
+    CLI_ERROR_STDOUT = 103,
+    CLI_ERROR_NO_AUTHORITY = 110,
+    CLI_ERROR_BAD_CERT = 111,
+    CLI_ERROR_BAD_IDENTITY = 112,
+    CLI_ERROR_NOT_ON_RECORD = 113,
+    CLI_ERROR_CERT_REFUSED = 114,
+
+    CLI_ERROR_NO_MEMORY = 901,
+};
+
+struct cli_error {
+    enum cli_error_id id;
+    enum cli_exit exit;
+    const char *title;   /* Lower case, no full stop. */
+    const char *meaning; /* Sentences. */
+    const char *remedy;  /* Sentences: what to do. */
+};
+
+/* In ascending order of ids; ends with CLI_ERROR_NONE. */
+extern const struct cli_error cli_errors[];
+
+/* Return the page of @id, or NULL. */
+const struct cli_error *cli_error_find(enum cli_error_id id);
+
+/* Write "STRAIT-0101" to @out, which has CLI_ERROR_NAME_BYTES. Returns @out. */
+enum { CLI_ERROR_NAME_BYTES = sizeof("STRAIT-0000") };
+char *cli_error_name(enum cli_error_id id, char *out);
+
+/* Return the page of an id as people write it ("STRAIT-0101", in any case), or NULL. */
+const struct cli_error *cli_error_parse(const char *text);
+
+#endif

@@ -1,0 +1,164 @@
+#include "loop/lane.h"
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "loop/mailbox.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+
+enum { LANE_NAME_BYTES = 16 }; /* The kernel's limit for names of threads. */
+
+struct lane_call {
+    void (*run)(void *user);
+    void *user;
+};
+
+struct lane {
+    char name[LANE_NAME_BYTES];
+    struct loop *loop;
+    struct mailbox *mailbox;
+    pthread_t thread;
+    bool inlined;
+    struct lane_call end; /* Posted last; part of the lane so that stopping cannot fail. */
+};
+
+static void lane_received(void *message, void *user)
+{
+    struct lane_call *call = message;
+    struct lane *lane = user;
+
+    call->run(call->user);
+    if (call != &lane->end) {
+        mem_free(call);
+    }
+}
+
+static void *lane_main(void *arg)
+{
+    struct lane *lane = arg;
+
+    loop_run(lane->loop);
+    return NULL;
+}
+
+/* Signals are for the application's threads: a lane gets none. */
+static int lane_spawn(struct lane *lane)
+{
+    sigset_t all, before;
+    int status;
+
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    status = pthread_create(&lane->thread, NULL, lane_main, lane);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (status == 0) {
+        (void)pthread_setname_np(lane->thread, lane->name);
+    }
+    return status;
+}
+
+enum err lane_start(const char *name, struct lane **lane_out)
+{
+    struct lane *lane = mem_zalloc(sizeof(*lane));
+    enum err rc;
+
+    if (lane == NULL) {
+        return ERR_NOMEM;
+    }
+    (void)snprintf(lane->name, sizeof(lane->name), "%s", name);
+    rc = loop_create(&lane->loop);
+    if (rc != OK) {
+        goto err_free;
+    }
+    rc = mailbox_create(lane->loop, LIMIT_MAILBOX_MESSAGES, lane_received, lane, &lane->mailbox);
+    if (rc != OK) {
+        goto err_loop;
+    }
+    if (lane_spawn(lane) != 0) {
+        rc = ERR_IO;
+        goto err_mailbox;
+    }
+    *lane_out = lane;
+    return OK;
+
+err_mailbox:
+    mailbox_destroy(lane->mailbox, NULL);
+err_loop:
+    loop_destroy(lane->loop);
+err_free:
+    mem_free(lane);
+    return rc;
+}
+
+enum err lane_start_inline(struct loop *loop, struct lane **lane_out)
+{
+    struct lane *lane = mem_zalloc(sizeof(*lane));
+    enum err rc;
+
+    CHECK(loop_is_manual(loop));
+    if (lane == NULL) {
+        return ERR_NOMEM;
+    }
+    lane->inlined = true;
+    lane->loop = loop;
+    rc = mailbox_create(loop, LIMIT_MAILBOX_MESSAGES, lane_received, lane, &lane->mailbox);
+    if (rc != OK) {
+        mem_free(lane);
+        return rc;
+    }
+    *lane_out = lane;
+    return OK;
+}
+
+struct loop *lane_loop(struct lane *lane)
+{
+    return lane->loop;
+}
+
+enum err lane_post(struct lane *lane, void (*run)(void *user), void *user)
+{
+    struct lane_call *call = mem_zalloc(sizeof(*call));
+    enum err rc;
+
+    if (call == NULL) {
+        return ERR_NOMEM;
+    }
+    *call = (struct lane_call){run, user};
+    rc = mailbox_post(lane->mailbox, call);
+    if (rc != OK) {
+        mem_free(call);
+    }
+    return rc;
+}
+
+static void lane_end(void *user)
+{
+    loop_stop(((struct lane *)user)->loop);
+}
+
+static void lane_dropped(void *message, void *user)
+{
+    (void)user;
+    mem_free(message);
+}
+
+void lane_stop(struct lane *lane)
+{
+    if (lane == NULL) {
+        return;
+    }
+    if (!lane->inlined) {
+        lane->end = (struct lane_call){lane_end, lane};
+        while (mailbox_post(lane->mailbox, &lane->end) == ERR_AGAIN) {
+            (void)sched_yield();
+        }
+        CHECK(pthread_join(lane->thread, NULL) == 0);
+    }
+    mailbox_destroy(lane->mailbox, lane_dropped);
+    if (!lane->inlined) {
+        loop_destroy(lane->loop);
+    }
+    mem_free(lane);
+}

@@ -1,0 +1,130 @@
+/* An endpoint: one member of Strait as its peers see it, and its sessions with them.
+ *
+ * A session outlives its connections. Frames sent on it get sequence numbers and are kept until the
+ * peer acknowledges them; after a reconnect just what is missing is sent again, and what arrives
+ * twice is recognised: each frame reaches the other side's frame() exactly once per incarnation of
+ * the two processes, and in order within a stream and priority. Several streams carry one session
+ * over long links; a chunk always takes the same one.
+ *
+ * The side that dials reconnects for ever, with back-off; the side that was dialled keeps a silent
+ * session for a time of grace. Everything happens on one loop, and nothing is called from inside the
+ * call that caused it. */
+
+#ifndef NET_ENDPOINT_H
+#define NET_ENDPOINT_H
+
+#include "net/conn.h"
+#include "net/window.h"
+
+struct net_endpoint;
+struct net_peer;
+struct obs_registry;
+
+struct net_endpoint_events {
+    /* A peer that dialled us is new, or new to this process: fill @received with what is known to
+     * have come from that incarnation, for instance from a checkpoint. May be NULL. */
+    void (*resume)(const struct pki_identity *who, uint64_t incarnation,
+                   struct net_window *received, void *user);
+    /* All streams are there. @restarted: the peer is another process than before; its own frames
+     * start anew, ours go on. */
+    void (*up)(struct net_peer *peer, bool restarted, void *user);
+    /* A frame, once. OK: it was taken. Anything else ends the connection, and the frame comes
+     * again. */
+    enum err (*frame)(struct net_peer *peer, const struct net_frame *frame, void *user);
+    /* After ERR_AGAIN: there is room again. May be NULL. */
+    void (*writable)(struct net_peer *peer, void *user);
+    /* No stream is left; the session waits for the peer to come back. May be NULL. */
+    void (*down)(struct net_peer *peer, enum err why, const char *text, void *user);
+    /* An attempt to reach it failed; another follows. May be NULL. */
+    void (*trouble)(struct net_peer *peer, enum err why, const char *text, void *user);
+    /* The session is over: the last call, exactly once. What was not acknowledged is lost. */
+    void (*lost)(struct net_peer *peer, enum err why, const char *text, void *user);
+    /* A stranger who came to enrol sent a frame. May be NULL: strangers are then refused. */
+    enum err (*enrol)(struct net_conn *conn, const struct net_frame *frame, void *user);
+};
+
+struct net_endpoint_config {
+    struct loop *loop;
+    struct buf_pool *pool;
+    struct obs_registry *registry;
+    struct pki_identity identity;
+    uint64_t incarnation; /* Not zero, never the same twice for a member. */
+    uint64_t seed;        /* For jitter. */
+    bool insecure;        /* Take peers without certificates at their word. */
+    bool manual_ack;      /* net_peer_ack() says when a frame is dealt with; else frame() does. */
+    int64_t heartbeat_ns; /* Zero: the default of a second. */
+    int64_t grace_ns;     /* Zero: the default of thirty seconds. */
+    int64_t redial_ns;    /* First wait before dialling again; zero: the default of 100 ms. */
+    int64_t redial_max_ns; /* Zero: the default of 5 s. */
+    uint32_t window_frames; /* Unacknowledged frames per peer; zero: the limit. */
+    uint64_t window_bytes;
+    const struct net_endpoint_events *events;
+    void *user;
+};
+
+MUST_USE enum err net_endpoint_create(const struct net_endpoint_config *config,
+                                      struct net_endpoint **endpoint_out);
+
+/* End at once, as a crash would: nothing is said to peers, nothing is called. Not from inside a
+ * callback. NULL is allowed. */
+void net_endpoint_destroy(struct net_endpoint *e);
+
+/* Accept peers at @at. The listener lives as long as the endpoint. The address as bound goes to
+ * @bound_out unless that is NULL. */
+MUST_USE enum err net_endpoint_listen(struct net_endpoint *e, struct net_transport *transport,
+                                      const struct net_address *at, struct net_address *bound_out,
+                                      struct err_text *text);
+
+/* Begin a session with whoever is at @to, over @streams connections. @transport must outlive it. */
+MUST_USE enum err net_endpoint_dial(struct net_endpoint *e, struct net_transport *transport,
+                                    const struct net_address *to, uint16_t streams,
+                                    struct net_peer **peer_out);
+
+/* Send a frame that must arrive: @header (its sequence is set here) and @body as in
+ * net_conn_send(). On OK the session owns one reference to @body. ERR_AGAIN when too much is not
+ * acknowledged yet: writable() follows. */
+MUST_USE enum err net_peer_send(struct net_peer *peer, enum net_priority priority,
+                                struct wire_header *header, struct buf *body);
+
+/* The same for a sealed frame in one buffer, which must not be shared. */
+MUST_USE enum err net_peer_send_sealed(struct net_peer *peer, enum net_priority priority,
+                                       struct buf *frame);
+
+/* Send a frame that may get lost, on the first stream: no sequence, never again. */
+MUST_USE enum err net_peer_send_once(struct net_peer *peer, struct buf *frame);
+
+/* With manual_ack: that frame is dealt with for good. */
+void net_peer_ack(struct net_peer *peer, uint64_t sequence);
+
+/* Stop or resume receiving from the peer. */
+void net_peer_pause(struct net_peer *peer, bool paused);
+
+/* Say good-bye and end the session; lost() follows with OK. */
+void net_peer_close(struct net_peer *peer, const char *text);
+
+const struct pki_identity *net_peer_identity(const struct net_peer *peer);
+uint64_t net_peer_incarnation(const struct net_peer *peer);
+bool net_peer_is_up(const struct net_peer *peer);
+bool net_peer_dialled(const struct net_peer *peer);
+
+struct net_peer_stats {
+    uint64_t unacked_frames;
+    uint64_t unacked_bytes;
+    uint64_t sent_sequence;  /* The last number given out. */
+    uint64_t acked_sequence; /* Everything up to here was acknowledged to us. */
+    uint64_t received_sequence; /* We have received everything up to here. */
+    int64_t rtt_ns;
+    uint64_t delivery_bytes_per_s;
+    uint32_t streams_live;
+};
+
+void net_peer_stats(struct net_peer *peer, struct net_peer_stats *out);
+
+/* For the owner's own data. */
+void *net_peer_user(const struct net_peer *peer);
+void net_peer_set_user(struct net_peer *peer, void *user);
+
+/* The n-th peer, or NULL: to walk over all of them. */
+struct net_peer *net_endpoint_peer(struct net_endpoint *e, uint32_t index);
+
+#endif

@@ -1,0 +1,84 @@
+/* The sender's memory of a session: every frame that was not acknowledged yet, in the order of its
+ * sequence numbers, bounded in frames and bytes. Knows buffers but no connections; pure otherwise.
+ *
+ *     base | acked . acked . . . | next
+ *                  ^ cursor of each (slot, priority): what it sends next
+ *
+ * A session has one slot per stream. A frame belongs to one slot for its whole life, so that frames
+ * of one chunk keep their order also across reconnects. */
+
+#ifndef NET_OUTBOX_H
+#define NET_OUTBOX_H
+
+#include "base/limits.h"
+#include "net/conn.h"
+#include "net/window.h"
+
+struct net_outbox_entry {
+    struct wire_header header;
+    struct buf *body; /* NULL if empty. */
+    uint8_t slot;
+    uint8_t priority;
+    bool done;     /* Acknowledged; the body is gone. */
+    bool received; /* The other end has it, but has not acknowledged it yet. */
+    bool sent;     /* On some connection, maybe a dead one. */
+};
+
+struct net_outbox_slot {
+    bool attached;
+    uint64_t cursor[NET_PRIORITIES];
+};
+
+/* Fields are private to net/outbox.c. */
+struct net_outbox {
+    struct net_outbox_entry *entries;
+    uint32_t capacity; /* A power of two, or zero. */
+    uint32_t frames_max;
+    uint64_t bytes_max;
+    uint64_t bytes;
+    uint64_t base; /* Everything up to here is acknowledged. */
+    uint64_t next;
+    struct net_outbox_slot slots[LIMIT_STREAMS_PER_PEER];
+};
+
+void net_outbox_init(struct net_outbox *o, uint32_t frames_max, uint64_t bytes_max);
+void net_outbox_deinit(struct net_outbox *o);
+
+/* Add a frame for @slot; the outbox owns one reference to @body on OK. header->sequence is set.
+ * ERR_AGAIN when full, ERR_NOMEM. */
+MUST_USE enum err net_outbox_add(struct net_outbox *o, uint8_t slot, enum net_priority priority,
+                                 struct wire_header *header, struct buf *body);
+
+/* The next frame to send on an attached @slot, or NULL; net_outbox_sent() moves on from it. */
+struct net_outbox_entry *net_outbox_peek(struct net_outbox *o, uint8_t slot,
+                                         enum net_priority priority);
+void net_outbox_sent(struct net_outbox *o, struct net_outbox_entry *entry);
+
+/* A connection for @slot is there; the other end says what it has received. Returns how many frames
+ * will be sent again. */
+uint32_t net_outbox_attach(struct net_outbox *o, uint8_t slot, const struct net_window *received);
+void net_outbox_detach(struct net_outbox *o, uint8_t slot);
+
+/* Strike off what the other end acknowledged. ERR_PEER if it never got that. */
+MUST_USE enum err net_outbox_ack(struct net_outbox *o, const struct wire_window *acked);
+
+static inline uint64_t net_outbox_base(const struct net_outbox *o)
+{
+    return o->base;
+}
+
+/* Frames and bytes not yet acknowledged. */
+static inline uint64_t net_outbox_frames(const struct net_outbox *o)
+{
+    return o->next - o->base - 1;
+}
+
+static inline uint64_t net_outbox_bytes(const struct net_outbox *o)
+{
+    return o->bytes;
+}
+
+/* True while less than half of it is in use. */
+bool net_outbox_roomy(const struct net_outbox *o);
+
+#endif

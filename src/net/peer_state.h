@@ -1,0 +1,97 @@
+/* What sessions consist of; for net/peer.c, net/greet.c and net/endpoint.c only. */
+
+#ifndef NET_PEER_STATE_H
+#define NET_PEER_STATE_H
+
+#include "base/list.h"
+#include "loop/loop.h"
+#include "net/admit.h"
+#include "net/backoff.h"
+#include "net/counters.h"
+#include "net/endpoint.h"
+#include "net/outbox.h"
+
+enum { NET_RETIRED_MAX = 16 }; /* Old incarnations of a member that are remembered. */
+
+struct net_slot {
+    struct net_peer *peer;
+    uint16_t index;
+    struct net_conn *conn; /* NULL: none. */
+    bool live;             /* Greeted: carries the session. */
+    struct loop_timer redial;
+    struct net_backoff backoff;
+};
+
+struct net_peer {
+    struct net_endpoint *endpoint;
+    struct list link;
+    bool dialled; /* By us. */
+    bool up;
+    bool met; /* Was up once. */
+    bool restarted;
+    bool closing;
+    bool paused;
+    bool blocked; /* Somebody got ERR_AGAIN. */
+    struct net_transport *transport;
+    struct net_address address;
+    struct pki_identity identity;
+    uint64_t incarnation; /* Of the peer; zero: not met. */
+    uint64_t retired[NET_RETIRED_MAX];
+    uint16_t streams;
+    struct net_slot slots[LIMIT_STREAMS_PER_PEER];
+    struct net_outbox outbox;
+    struct net_window received;
+    struct net_window acked;
+    bool ack_due;
+    struct loop_task ack;
+    struct loop_task end;
+    struct loop_timer grace;
+    enum err why;
+    struct err_text why_text;
+    void *user;
+};
+
+/* A connection that has not said hello yet. */
+struct net_stranger {
+    struct net_endpoint *endpoint;
+    struct list link;
+    struct net_conn *conn; /* NULL once a session has taken it over. */
+    struct net_source source;
+    bool refused;
+};
+
+struct net_bound {
+    struct list link;
+    struct net_listener *listener;
+};
+
+struct net_endpoint {
+    struct net_endpoint_config config;
+    struct net_counters counters;
+    struct rng rng;
+    struct list peers;
+    uint32_t peers_count;
+    struct list strangers;
+    struct list listeners;
+    struct net_admit admit;
+    bool admit_ready;
+};
+
+/* endpoint.c */
+MUST_USE enum err net_peer_create(struct net_endpoint *e, uint16_t streams,
+                                  struct net_peer **peer_out);
+void net_peer_free(struct net_peer *p);
+
+/* greet.c: hello and welcome. */
+MUST_USE enum err net_greet_hello(struct net_slot *slot);
+MUST_USE enum err net_greet_answer(struct net_slot *slot, const struct net_frame *frame);
+MUST_USE enum err net_greet_stranger(struct net_stranger *stranger, const struct net_frame *frame);
+
+/* peer.c */
+MUST_USE enum err net_peer_init(struct net_peer *p, struct net_endpoint *e, uint16_t streams);
+extern const struct net_conn_events net_slot_events;
+void net_slot_dial(struct net_slot *slot);
+void net_slot_live(struct net_slot *slot, const struct net_window *received);
+void net_peer_lose(struct net_peer *p, enum err why, const char *text);
+
+#endif

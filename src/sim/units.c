@@ -1,0 +1,262 @@
+/* Quantities are parsed to (digits, decimals), multiplied by their unit's fraction in 128 bits and
+ * divided once: exact until the one rounding at the end. */
+
+#include "sim/units.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+__extension__ typedef unsigned __int128 units_wide;
+
+/* One of the unit is @num / @den of the result's unit. */
+struct units_unit {
+    const char *name;
+    uint64_t num;
+    uint32_t den;
+};
+
+struct units_kind {
+    const char *what;    /* "a rate" */
+    const char *example; /* "100mbit" */
+    const char *list;    /* The units, for people. */
+    uint64_t max;
+    const struct units_unit *units; /* Ends with a NULL name. The order of printing: see there. */
+};
+
+#define UNITS_K UINT64_C(1000)
+#define UNITS_KI UINT64_C(1024)
+
+static const struct units_unit units_rates[] = {
+    {"tbit", UNITS_K *UNITS_K *UNITS_K *UNITS_K, 8},
+    {"gbit", UNITS_K *UNITS_K *UNITS_K, 8},
+    {"mbit", UNITS_K *UNITS_K, 8},
+    {"kbit", UNITS_K, 8},
+    {"bit", 1, 8},
+    {"B/s", 1, 1},
+    {"kB/s", UNITS_K, 1},
+    {"MB/s", UNITS_K *UNITS_K, 1},
+    {"GB/s", UNITS_K *UNITS_K *UNITS_K, 1},
+    {"TB/s", UNITS_K *UNITS_K *UNITS_K *UNITS_K, 1},
+    {"KiB/s", UNITS_KI, 1},
+    {"MiB/s", UNITS_KI *UNITS_KI, 1},
+    {"GiB/s", UNITS_KI *UNITS_KI *UNITS_KI, 1},
+    {"TiB/s", UNITS_KI *UNITS_KI *UNITS_KI *UNITS_KI, 1},
+    {NULL, 0, 0},
+};
+
+static const struct units_unit units_times[] = {
+    {"s", UNITS_K *UNITS_K *UNITS_K, 1},
+    {"ms", UNITS_K *UNITS_K, 1},
+    {"us", UNITS_K, 1},
+    {"ns", 1, 1},
+    {"min", 60 * UNITS_K *UNITS_K *UNITS_K, 1},
+    {"h", 3600 * UNITS_K *UNITS_K *UNITS_K, 1},
+    {NULL, 0, 0},
+};
+
+static const struct units_unit units_sizes[] = {
+    {"TiB", UNITS_KI *UNITS_KI *UNITS_KI *UNITS_KI, 1},
+    {"TB", UNITS_K *UNITS_K *UNITS_K *UNITS_K, 1},
+    {"GiB", UNITS_KI *UNITS_KI *UNITS_KI, 1},
+    {"GB", UNITS_K *UNITS_K *UNITS_K, 1},
+    {"MiB", UNITS_KI *UNITS_KI, 1},
+    {"MB", UNITS_K *UNITS_K, 1},
+    {"KiB", UNITS_KI, 1},
+    {"kB", UNITS_K, 1},
+    {"B", 1, 1},
+    {"", 1, 1},
+    {NULL, 0, 0},
+};
+
+static const struct units_unit units_percents[] = {
+    {"%", 10 * UNITS_K, 1},
+    {NULL, 0, 0},
+};
+
+static const struct units_kind units_rate = {
+    "a rate", "100mbit",
+    "bit, kbit, mbit, gbit, tbit, B/s, kB/s, MB/s, GB/s, TB/s, KiB/s, MiB/s, GiB/s or TiB/s",
+    UINT64_MAX, units_rates};
+static const struct units_kind units_time = {"a time", "40ms", "ns, us, ms, s, min or h", INT64_MAX,
+                                             units_times};
+static const struct units_kind units_size = {
+    "a size", "64KiB", "B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, or none for bytes", UINT64_MAX,
+    units_sizes};
+static const struct units_kind units_percent = {"a percentage", "10%", "%", SIM_UNITS_PPM_MAX,
+                                                units_percents};
+
+struct units_number {
+    uint64_t digits;
+    uint64_t scale; /* Ten to the number of decimals. */
+};
+
+static bool units_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Read a number and move @at behind it. */
+static enum err units_number_read(const char **at, struct units_number *n)
+{
+    uint32_t significant = 0;
+    bool decimals = false;
+
+    *n = (struct units_number){0, 1};
+    for (const char *c = *at;; c++) {
+        if (*c == '.' && !decimals && c > *at && units_is_digit(c[1])) {
+            decimals = true;
+        } else if (units_is_digit(*c)) {
+            significant += n->digits > 0 || *c != '0';
+            if (significant > SIM_UNITS_DIGITS_MAX || n->scale > UINT64_MAX / 100) {
+                return ERR_TOO_BIG;
+            }
+            n->digits = n->digits * 10 + (uint64_t)(*c - '0');
+            n->scale *= decimals ? 10 : 1;
+        } else if (c == *at) {
+            return ERR_MALFORMED;
+        } else {
+            *at = c;
+            return OK;
+        }
+    }
+}
+
+static const struct units_unit *units_find(const struct units_kind *kind, const char *name)
+{
+    for (const struct units_unit *u = kind->units; u->name != NULL; u++) {
+        if (strcmp(u->name, name) == 0) {
+            return u;
+        }
+    }
+    return NULL;
+}
+
+/* Show at most this much of a text that was refused. */
+enum { UNITS_SHOWN_CHARS = 40 };
+
+static enum err units_parse(const struct units_kind *kind, const char *chars, uint64_t *value_out,
+                            struct err_text *text)
+{
+    const char *at = chars;
+    const struct units_unit *unit;
+    struct units_number n;
+    units_wide num, den, value;
+    enum err rc = units_number_read(&at, &n);
+
+    if (rc == ERR_TOO_BIG) {
+        return err_text_set(text, rc, "'%.*s' has too many digits: at most %d count",
+                            UNITS_SHOWN_CHARS, chars, SIM_UNITS_DIGITS_MAX);
+    }
+    unit = rc == OK ? units_find(kind, at) : NULL;
+    if (unit == NULL && !(rc == OK && *at == '\0' && n.digits == 0)) {
+        return err_text_set(text, ERR_MALFORMED,
+                            "'%.*s' is not %s: write a number and its unit (%s), such as %s",
+                            UNITS_SHOWN_CHARS, chars, kind->what, kind->list, kind->example);
+    }
+    num = (units_wide)n.digits * (unit == NULL ? 1 : unit->num);
+    den = (units_wide)n.scale * (unit == NULL ? 1 : unit->den);
+    value = (num + den / 2) / den;
+    if (value == 0 && num > 0) {
+        value = 1;
+    }
+    if (value > kind->max) {
+        return err_text_set(text, ERR_TOO_BIG, "'%.*s' is too large for %s", UNITS_SHOWN_CHARS,
+                            chars, kind->what);
+    }
+    *value_out = (uint64_t)value;
+    return OK;
+}
+
+enum err sim_units_rate_parse(const char *chars, uint64_t *bytes_per_s_out, struct err_text *text)
+{
+    return units_parse(&units_rate, chars, bytes_per_s_out, text);
+}
+
+enum err sim_units_time_parse(const char *chars, int64_t *ns_out, struct err_text *text)
+{
+    uint64_t value;
+    enum err rc = units_parse(&units_time, chars, &value, text);
+
+    if (rc == OK) {
+        *ns_out = (int64_t)value;
+    }
+    return rc;
+}
+
+enum err sim_units_size_parse(const char *chars, uint64_t *bytes_out, struct err_text *text)
+{
+    return units_parse(&units_size, chars, bytes_out, text);
+}
+
+enum err sim_units_percent_parse(const char *chars, uint32_t *ppm_out, struct err_text *text)
+{
+    uint64_t value;
+    enum err rc = units_parse(&units_percent, chars, &value, text);
+
+    if (rc == OK) {
+        *ppm_out = (uint32_t)value;
+    }
+    return rc;
+}
+
+/* Print @value / @one, exactly: @one is a power of ten. */
+static const char *units_print(units_wide value, uint64_t one, const char *unit,
+                               struct sim_units_text *out)
+{
+    uint64_t whole = (uint64_t)(value / one);
+    uint64_t rest = (uint64_t)(value % one);
+    char decimals[SIM_UNITS_TEXT_BYTES] = "";
+    size_t count = 0;
+
+    for (uint64_t digit = one / 10; rest > 0; digit /= 10) {
+        decimals[count++] = (char)('0' + rest / digit);
+        rest %= digit;
+    }
+    decimals[count] = '\0';
+    snprintf(out->chars, sizeof(out->chars), "%" PRIu64 "%s%s%s", whole, count > 0 ? "." : "",
+             decimals, unit);
+    return out->chars;
+}
+
+/* Print in the first unit that is not above the value; the first @count units go down to one. */
+static const char *units_print_first(const struct units_unit *units, uint32_t count,
+                                     units_wide value, struct sim_units_text *out)
+{
+    uint32_t i = 0;
+
+    while (i + 1 < count && units[i].num > value) {
+        i++;
+    }
+    return units_print(value, units[i].num, units[i].name, out);
+}
+
+const char *sim_units_rate_print(uint64_t bytes_per_s, struct sim_units_text *out)
+{
+    return units_print_first(units_rates, 5, (units_wide)bytes_per_s * 8, out);
+}
+
+const char *sim_units_time_print(int64_t ns, struct sim_units_text *out)
+{
+    CHECK(ns >= 0);
+    return units_print_first(units_times, 4, (units_wide)ns, out);
+}
+
+const char *sim_units_size_print(uint64_t bytes, struct sim_units_text *out)
+{
+    const struct units_unit *unit = units_sizes;
+
+    while (*unit->name != '\0' && (bytes < unit->num || bytes % unit->num != 0)) {
+        unit++;
+    }
+    if (unit->num == 1) {
+        unit = &units_sizes[sizeof(units_sizes) / sizeof(units_sizes[0]) - 2]; /* Without a unit. */
+    }
+    return units_print(bytes / unit->num, 1, unit->name, out);
+}
+
+const char *sim_units_percent_print(uint32_t ppm, struct sim_units_text *out)
+{
+    return units_print(ppm, units_percents[0].num, "%", out);
+}

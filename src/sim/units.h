@@ -1,0 +1,49 @@
+/* Quantities in scripts: "100mbit", "40ms", "64KiB", "10%". Exact decimal arithmetic, no floats.
+ *
+ * A quantity is a decimal number (digits, perhaps a point and more digits; no sign, no exponent)
+ * directly followed by its unit, in the spelling of the table of units in units.c. What is not a
+ * whole number of the result's unit is rounded to the nearest one, halves up, but never to zero. */
+
+#ifndef SIM_UNITS_H
+#define SIM_UNITS_H
+
+#include "base/err.h"
+
+#include <stdint.h>
+
+enum {
+    SIM_UNITS_DIGITS_MAX = 18,       /* Of a number, without leading zeros. */
+    SIM_UNITS_TEXT_BYTES = 48,       /* Room for every printed quantity. */
+    SIM_UNITS_PPM_MAX = 1000 * 1000, /* 100 %. */
+};
+
+struct sim_units_text {
+    char chars[SIM_UNITS_TEXT_BYTES];
+};
+
+/* ERR_MALFORMED if @chars is not a number with one of the units, ERR_TOO_BIG if the result does not
+ * fit; @text (may be NULL) then says what is wrong and which units there are. */
+
+/* Bytes per second: bit kbit mbit gbit tbit, B/s kB/s MB/s GB/s TB/s, KiB/s MiB/s GiB/s TiB/s. */
+MUST_USE enum err sim_units_rate_parse(const char *chars, uint64_t *bytes_per_s_out,
+                                       struct err_text *text);
+
+/* Nanoseconds: ns us ms s min h. "0" needs no unit. */
+MUST_USE enum err sim_units_time_parse(const char *chars, int64_t *ns_out, struct err_text *text);
+
+/* Bytes: no unit or B, kB MB GB TB, KiB MiB GiB TiB. */
+MUST_USE enum err sim_units_size_parse(const char *chars, uint64_t *bytes_out,
+                                       struct err_text *text);
+
+/* Parts per million, from 0 % to 100 %. */
+MUST_USE enum err sim_units_percent_parse(const char *chars, uint32_t *ppm_out,
+                                          struct err_text *text);
+
+/* Print what parses to the same value again, in the largest unit that is not above it: a rate in
+ * bits, a size in the unit of which it is a whole number. Return @out's characters. */
+const char *sim_units_rate_print(uint64_t bytes_per_s, struct sim_units_text *out);
+const char *sim_units_time_print(int64_t ns, struct sim_units_text *out); /* Not negative. */
+const char *sim_units_size_print(uint64_t bytes, struct sim_units_text *out);
+const char *sim_units_percent_print(uint32_t ppm, struct sim_units_text *out);
+
+#endif
