@@ -68,7 +68,7 @@ void complete_fish(FILE *to)
                 "function __strait_at -d 'is the command so far exactly this?'\n"
                 "    set -l where\n"
                 "    for word in (commandline -opc)[2..-1]\n"
-                "        switch (string join ' ' $where $word)\n"
+                "        switch (string join ' ' -- $where $word)\n"
                 "            case");
     for (size_t i = 0; cli_commands[i] != NULL; i++) {
         if (!cli_commands[i]->hidden) {

@@ -181,8 +181,7 @@ void help_overview(struct cli_context *ctx)
     help_heading(ctx, "Examples");
     help_row(ctx, "strait doctor", 26, "is this machine ready to train?");
     help_row(ctx, "strait cert init ca", 26, "start a private certificate authority");
-    cli_out(ctx, "\nMore about a command: strait COMMAND --help. About the options of all: strait "
-                 "help.\n");
+    cli_out(ctx, "\nMore: strait COMMAND --help for a command, strait help for common options.\n");
 }
 
 void help_command(struct cli_context *ctx, const struct cli_command *command)

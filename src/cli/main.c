@@ -182,5 +182,5 @@ int main(int argc, char **argv)
     ctx.width = main_width();
     status = rc != CLI_ERROR_NONE ? cli_error(&ctx, rc, problem.next.text, "%s", problem.what.text)
                                   : main_run(&ctx, &env);
-    return main_finish(&ctx, status);
+    return (int)main_finish(&ctx, status);
 }

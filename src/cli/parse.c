@@ -16,16 +16,26 @@ struct parse {
     struct cli_problem *problem;
 };
 
-/* Add @word to the line as a shell would need it. */
+/* Add @word to the line as a shell would need it. Too long a line is cut. */
 static void parse_quote(struct err_text *line, const char *word)
 {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_-+=./:,@%";
     size_t used = strlen(line->text);
     size_t left = sizeof(line->text) - used;
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                "0123456789_-+=./:,@%*";
-    bool quoted = *word == '\0' || word[strspn(word, plain)] != '\0' || strchr(word, '*') != NULL;
 
-    (void)snprintf(line->text + used, left, quoted ? " '%s'" : " %s", word);
+    if (*word != '\0' && word[strspn(word, plain)] == '\0') {
+        (void)snprintf(line->text + used, left, " %s", word);
+        return;
+    }
+    (void)snprintf(line->text + used, left, " '");
+    for (; *word != '\0'; word++) {
+        used = strlen(line->text);
+        (void)snprintf(line->text + used, sizeof(line->text) - used, *word == '\'' ? "'\\''" : "%c",
+                       *word);
+    }
+    used = strlen(line->text);
+    (void)snprintf(line->text + used, sizeof(line->text) - used, "'");
 }
 
 /* Suggest the line that was typed with the word at @index replaced. */
@@ -371,11 +381,11 @@ enum cli_error_id parse_line(int argc, char *const *argv, struct cli_parsed *par
     if (rc == CLI_ERROR_NONE) {
         rc = parse_end(&p);
     }
-    if (rc != CLI_ERROR_NONE && rc != CLI_ERROR_UNKNOWN_COMMAND && parse_wants_help(argc, argv)) {
+    parsed->help =
+        parse_flag(parsed, "help") || (rc != CLI_ERROR_NONE && parse_wants_help(argc, argv));
+    if ((parsed->help || parse_flag(parsed, "version")) && rc != CLI_ERROR_UNKNOWN_COMMAND) {
         rc = CLI_ERROR_NONE;
-        parsed->help = true;
     }
-    parsed->help = parsed->help || parse_flag(parsed, "help");
     return rc;
 }
 

@@ -41,7 +41,7 @@ struct cli_problem {
 };
 
 /* Read argv[1..argc). CLI_ERROR_NONE, or what is wrong with @problem filled in; @parsed then holds
- * what was understood so far. With --help somewhere only an unknown command is a problem. */
+ * what was understood so far. With --help or --version only an unknown command is a problem. */
 MUST_USE enum cli_error_id parse_line(int argc, char *const *argv, struct cli_parsed *parsed,
                                       struct cli_problem *problem);
 

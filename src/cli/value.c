@@ -158,7 +158,7 @@ void value_format(enum cli_kind kind, int64_t number, char *out, size_t size)
     /* The largest unit that leaves a whole number. */
     for (const struct value_unit *u = units; u != NULL && u->name != NULL; u++) {
         if (number != 0 && number % (int64_t)u->factor == 0 && u->name[0] != '\0' &&
-            (best == NULL || u->factor > best->factor)) {
+            (best == NULL || u->factor >= best->factor)) {
             best = u;
         }
     }

@@ -156,7 +156,8 @@ void lane_stop(struct lane *lane)
         }
         CHECK(pthread_join(lane->thread, NULL) == 0);
     }
-    mailbox_destroy(lane->mailbox, lane_dropped);
+    /* An inline lane finishes here what was posted; a thread has done so before its end. */
+    mailbox_destroy(lane->mailbox, lane->inlined ? lane_received : lane_dropped);
     if (!lane->inlined) {
         loop_destroy(lane->loop);
     }

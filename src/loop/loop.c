@@ -52,10 +52,10 @@ static enum err loop_open_alarm(struct loop *loop)
     if (loop->alarm_fd < 0) {
         return ERR_IO;
     }
-    loop->alarm.data = loop;
     loop->alarm_ns = LOOP_NEVER;
     status = uv_poll_init(&loop->uv, &loop->alarm, loop->alarm_fd);
     if (status == 0) {
+        loop->alarm.data = loop; /* Says also that there is something to close. */
         status = uv_poll_start(&loop->alarm, UV_READABLE, loop_alarm_rang);
     }
     return loop_err(status);
@@ -108,14 +108,21 @@ enum err loop_create_manual(int64_t now_ns, struct loop **loop_out)
     return OK;
 }
 
+/* What its owner did not release would keep the loop from ending. */
+static void loop_check_released(uv_handle_t *handle, void *arg)
+{
+    (void)arg;
+    CHECK(uv_is_closing(handle));
+}
+
 static void loop_close_uv(struct loop *loop)
 {
     if (loop->alarm.data != NULL) {
         uv_close((uv_handle_t *)&loop->alarm, NULL);
     }
-    /* Handles that were released earlier in this turn finish closing here. */
-    while (uv_run(&loop->uv, UV_RUN_NOWAIT) != 0) {
-    }
+    uv_walk(&loop->uv, loop_check_released, NULL);
+    /* Handles that were released in this turn and cancelled requests finish here. */
+    (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
     CHECK(uv_loop_close(&loop->uv) == 0);
     if (loop->alarm_fd >= 0) {
         (void)close(loop->alarm_fd);
@@ -145,22 +152,24 @@ int64_t loop_now_ns(const struct loop *loop)
     return loop->manual ? loop->now_ns : clock_mono_ns();
 }
 
+/* Those that are due are set apart first: a timer that starts itself anew for a time that has
+ * passed gets one call a turn and does not keep the others from theirs. */
 static void loop_run_timers(struct loop *loop)
 {
     int64_t now_ns = loop_now_ns(loop);
     int64_t at_ns;
     struct heap_node *node;
+    struct list due, *link;
 
-    /* A timer that starts itself anew for a time that has passed gets one call a turn. */
-    for (uint32_t budget = loop->timers.count; budget > 0; budget--) {
-        struct loop_timer *timer;
-
-        node = heap_first(&loop->timers, &at_ns);
-        if (node == NULL || at_ns > now_ns) {
-            break;
-        }
-        timer = LIST_ENTRY(node, struct loop_timer, node);
+    list_init(&due);
+    while ((node = heap_first(&loop->timers, &at_ns)) != NULL && at_ns <= now_ns) {
         heap_remove(&loop->timers, node);
+        list_push_back(&due, &LIST_ENTRY(node, struct loop_timer, node)->due);
+    }
+    while ((link = list_first(&due)) != NULL) {
+        struct loop_timer *timer = LIST_ENTRY(link, struct loop_timer, due);
+
+        list_remove(link);
         timer->fired(timer, timer->user);
     }
 }
@@ -280,6 +289,7 @@ enum err loop_timer_init(struct loop_timer *timer, struct loop *loop,
     loop->timers_reserved++;
     *timer = (struct loop_timer){.loop = loop, .fired = fired, .user = user};
     heap_node_init(&timer->node);
+    list_init(&timer->due);
     return OK;
 }
 
@@ -296,6 +306,7 @@ void loop_timer_start(struct loop_timer *timer, int64_t at_ns)
 {
     struct heap *timers = &timer->loop->timers;
 
+    list_remove(&timer->due);
     if (heap_contains(&timer->node)) {
         heap_move(timers, &timer->node, at_ns);
     } else {
@@ -317,12 +328,13 @@ void loop_timer_stop(struct loop_timer *timer)
 {
     if (timer->loop != NULL) {
         heap_remove(&timer->loop->timers, &timer->node);
+        list_remove(&timer->due);
     }
 }
 
 bool loop_timer_active(const struct loop_timer *timer)
 {
-    return timer->loop != NULL && heap_contains(&timer->node);
+    return timer->loop != NULL && (heap_contains(&timer->node) || !list_empty(&timer->due));
 }
 
 void loop_task_init(struct loop_task *task, struct loop *loop,

@@ -3,8 +3,8 @@
  * Two backends behind one interface. The real one is libuv. The manual one has no descriptors and
  * no clock: its owner advances time by hand; the simulator runs whole nodes on it.
  *
- * One turn: wait for descriptors, run what became ready, run due timers, then run the tasks that all
- * of these posted ("flush once before sleeping"). A loop belongs to one thread. Nothing here is
+ * One turn: wait for descriptors, run what became ready, run due timers, then run the tasks that
+ * all of these posted ("flush once before sleeping"). A loop belongs to one thread. Nothing here is
  * called from inside the call that started it. */
 
 #ifndef LOOP_LOOP_H
@@ -45,7 +45,8 @@ void loop_stop(struct loop *loop);
  * takes). Real loops only. */
 void loop_turn(struct loop *loop, int64_t wait_ns);
 
-/* Manual loops: when does it next want to run? At once if tasks wait; LOOP_NEVER if nothing does. */
+/* Manual loops: when does it next want to run? At once if tasks wait; LOOP_NEVER if nothing does.
+ */
 int64_t loop_manual_next_ns(const struct loop *loop);
 
 /* Manual loops: set the time, which never goes back, and run due timers and tasks. */
@@ -58,6 +59,7 @@ void loop_manual_on_wake(struct loop *loop, void (*wake)(struct loop *loop, void
 /* Embedded in its owner; fields are private to src/loop. */
 struct loop_timer {
     struct heap_node node;
+    struct list due; /* With the others that fire in this turn. */
     struct loop *loop;
     void (*fired)(struct loop_timer *timer, void *user);
     void *user;
@@ -70,7 +72,8 @@ MUST_USE enum err loop_timer_init(struct loop_timer *timer, struct loop *loop,
 /* Stops it too. A zeroed timer is allowed. */
 void loop_timer_deinit(struct loop_timer *timer);
 
-/* Fire once at @at_ns, or as soon as possible if that has passed. Replaces an earlier time. */
+/* Fire once at @at_ns, or as soon as possible if that has passed: in the next turn if this one is
+ * firing timers. Replaces an earlier time. */
 void loop_timer_start(struct loop_timer *timer, int64_t at_ns);
 void loop_timer_start_in(struct loop_timer *timer, int64_t delay_ns);
 void loop_timer_stop(struct loop_timer *timer);
@@ -99,9 +102,8 @@ struct loop_poll;
 
 /* Watch a descriptor, level-triggered. An error on it counts as everything that is watched for.
  * Real loops only. */
-MUST_USE enum err loop_poll_create(struct loop *loop, int fd,
-                                   void (*ready)(int events, void *user), void *user,
-                                   struct loop_poll **poll_out);
+MUST_USE enum err loop_poll_create(struct loop *loop, int fd, void (*ready)(int events, void *user),
+                                   void *user, struct loop_poll **poll_out);
 
 /* Change what is watched for; zero: nothing. */
 void loop_poll_want(struct loop_poll *poll, int events);

@@ -9,8 +9,9 @@
 
 struct mailbox {
     struct loop *loop;
-    pthread_mutex_t mutex; /* Guards the ring. */
+    pthread_mutex_t mutex; /* Guards the ring and .waking. */
     struct ring ring;
+    bool waking; /* The loop will deliver what is in the ring, and was told so. */
     int wake_fd; /* Real loops. */
     struct loop_poll *poll;
     struct loop_task task; /* Manual loops. */
@@ -35,6 +36,7 @@ static void mailbox_deliver(struct mailbox *mailbox)
 
     pthread_mutex_lock(&mailbox->mutex);
     count = ring_count(&mailbox->ring);
+    mailbox->waking = false;
     pthread_mutex_unlock(&mailbox->mutex);
     for (uint32_t i = 0; i < count; i++) {
         mailbox->received(mailbox_pop(mailbox), mailbox->user);
@@ -126,14 +128,15 @@ enum err mailbox_post(struct mailbox *mailbox, void *message)
 {
     const uint64_t one = 1;
     enum err rc;
-    bool first;
+    bool wake;
 
     CHECK(message != NULL);
     pthread_mutex_lock(&mailbox->mutex);
-    first = ring_count(&mailbox->ring) == 0;
     rc = ring_push(&mailbox->ring, message);
+    wake = rc == OK && !mailbox->waking;
+    mailbox->waking = mailbox->waking || wake;
     pthread_mutex_unlock(&mailbox->mutex);
-    if (rc != OK || !first) {
+    if (!wake) {
         return rc;
     }
     if (loop_is_manual(mailbox->loop)) {

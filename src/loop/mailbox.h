@@ -14,7 +14,8 @@ MUST_USE enum err mailbox_create(struct loop *loop, uint32_t messages_max,
                                  void (*received)(void *message, void *user), void *user,
                                  struct mailbox **mailbox_out);
 
-/* Loop's thread. Messages still queued go to @dropped, which may be NULL. */
+/* Loop's thread, but not from received(). NULL is allowed. Messages still queued go to @dropped,
+ * which may be NULL. */
 void mailbox_destroy(struct mailbox *mailbox, void (*dropped)(void *message, void *user));
 
 /* Any thread. The receiver owns @message on OK; ERR_AGAIN when full: the caller keeps it. */

@@ -93,10 +93,14 @@ MUST_USE enum err net_peer_send_sealed(struct net_peer *peer, enum net_priority 
 /* Send a frame that may get lost, on the first stream: no sequence, never again. */
 MUST_USE enum err net_peer_send_once(struct net_peer *peer, struct buf *frame);
 
+/* True if a frame with a body of that size would be taken now. If not, writable() will follow. */
+MUST_USE bool net_peer_has_room(struct net_peer *peer, uint32_t body_bytes);
+
 /* With manual_ack: that frame is dealt with for good. */
 void net_peer_ack(struct net_peer *peer, uint64_t sequence);
 
-/* Stop or resume receiving from the peer. */
+/* Stop or resume receiving from the peer, acknowledgements of our frames included: so never for
+ * want of room that only those acknowledgements would make. */
 void net_peer_pause(struct net_peer *peer, bool paused);
 
 /* Say good-bye and end the session; lost() follows with OK. */

@@ -46,6 +46,12 @@ static enum err net_outbox_grow(struct net_outbox *o)
     return OK;
 }
 
+bool net_outbox_has_room(const struct net_outbox *o, uint32_t body_bytes)
+{
+    return net_outbox_frames(o) < o->frames_max &&
+           o->bytes + WIRE_HEADER_BYTES + body_bytes <= o->bytes_max;
+}
+
 enum err net_outbox_add(struct net_outbox *o, uint8_t slot, enum net_priority priority,
                         struct wire_header *header, struct buf *body)
 {
@@ -53,7 +59,7 @@ enum err net_outbox_add(struct net_outbox *o, uint8_t slot, enum net_priority pr
     uint64_t bytes = WIRE_HEADER_BYTES + header->body_bytes;
 
     CHECK(slot < LIMIT_STREAMS_PER_PEER);
-    if (frames >= o->frames_max || o->bytes + bytes > o->bytes_max) {
+    if (!net_outbox_has_room(o, header->body_bytes)) {
         return ERR_AGAIN;
     }
     if (frames >= o->capacity) {
@@ -110,7 +116,8 @@ uint32_t net_outbox_attach(struct net_outbox *o, uint8_t slot, const struct net_
         struct net_outbox_entry *e = net_outbox_at(o, q);
 
         if (e->slot == slot && !e->done) {
-            e->received = net_window_judge(received, q) == NET_WINDOW_DUPLICATE;
+            /* Nobody has what was never sent, whatever they say: it would be lost. */
+            e->received = e->sent && net_window_judge(received, q) == NET_WINDOW_DUPLICATE;
             if (e->sent && !e->received) {
                 e->header.flags |= WIRE_FLAG_RESENT;
                 again++;
@@ -125,10 +132,8 @@ void net_outbox_detach(struct net_outbox *o, uint8_t slot)
     o->slots[slot].attached = false;
 }
 
-static void net_outbox_finish(struct net_outbox *o, uint64_t sequence)
+static void net_outbox_finish(struct net_outbox *o, struct net_outbox_entry *e)
 {
-    struct net_outbox_entry *e = net_outbox_at(o, sequence);
-
     if (!e->done) {
         e->done = true;
         o->bytes -= WIRE_HEADER_BYTES + e->header.body_bytes;
@@ -137,29 +142,46 @@ static void net_outbox_finish(struct net_outbox *o, uint64_t sequence)
     }
 }
 
-enum err net_outbox_ack(struct net_outbox *o, const struct wire_window *acked)
+/* Finish what stands at @sequence, or with @judge only see whether it was sent. */
+static bool net_outbox_strike(struct net_outbox *o, uint64_t sequence, bool judge)
 {
-    if (acked->base >= o->next) {
-        return ERR_PEER;
+    if (sequence <= o->base) {
+        return true;
     }
+    if (sequence >= o->next || !net_outbox_at(o, sequence)->sent) {
+        return false;
+    }
+    if (!judge) {
+        net_outbox_finish(o, net_outbox_at(o, sequence));
+    }
+    return true;
+}
+
+static bool net_outbox_strike_all(struct net_outbox *o, const struct wire_window *acked, bool judge)
+{
     for (uint64_t s = o->base + 1; s <= acked->base; s++) {
-        net_outbox_finish(o, s);
-    }
-    for (uint32_t word = 0; word < WIRE_WINDOW_WORDS; word++) {
-        uint64_t bits = acked->bits[word];
-
-        while (bits != 0) {
-            uint64_t s = acked->base + 1 + word * 64u + (uint64_t)__builtin_ctzll(bits);
-
-            if (s >= o->next) {
-                return ERR_PEER;
-            }
-            if (s > o->base) {
-                net_outbox_finish(o, s);
-            }
-            bits &= bits - 1;
+        if (!net_outbox_strike(o, s, judge)) {
+            return false;
         }
     }
+    for (uint32_t word = 0; word < WIRE_WINDOW_WORDS; word++) {
+        for (uint64_t bits = acked->bits[word]; bits != 0; bits &= bits - 1) {
+            uint64_t s = acked->base + 1 + word * 64u + (uint64_t)__builtin_ctzll(bits);
+
+            if (!net_outbox_strike(o, s, judge)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+enum err net_outbox_ack(struct net_outbox *o, const struct wire_window *acked)
+{
+    if (!net_outbox_strike_all(o, acked, true)) {
+        return ERR_PEER;
+    }
+    (void)net_outbox_strike_all(o, acked, false);
     while (o->base + 1 < o->next && net_outbox_at(o, o->base + 1)->done) {
         o->base++;
     }

@@ -49,6 +49,9 @@ void net_outbox_deinit(struct net_outbox *o);
 MUST_USE enum err net_outbox_add(struct net_outbox *o, uint8_t slot, enum net_priority priority,
                                  struct wire_header *header, struct buf *body);
 
+/* True if a frame with a body of that size would fit its limits. */
+bool net_outbox_has_room(const struct net_outbox *o, uint32_t body_bytes);
+
 /* The next frame to send on an attached @slot, or NULL; net_outbox_sent() moves on from it. */
 struct net_outbox_entry *net_outbox_peek(struct net_outbox *o, uint8_t slot,
                                          enum net_priority priority);
@@ -59,7 +62,8 @@ void net_outbox_sent(struct net_outbox *o, struct net_outbox_entry *entry);
 uint32_t net_outbox_attach(struct net_outbox *o, uint8_t slot, const struct net_window *received);
 void net_outbox_detach(struct net_outbox *o, uint8_t slot);
 
-/* Strike off what the other end acknowledged. ERR_PEER if it never got that. */
+/* Strike off what the other end acknowledged. ERR_PEER if some of that was never sent to it: then
+ * nothing is struck off. */
 MUST_USE enum err net_outbox_ack(struct net_outbox *o, const struct wire_window *acked);
 
 static inline uint64_t net_outbox_base(const struct net_outbox *o)
@@ -78,7 +82,7 @@ static inline uint64_t net_outbox_bytes(const struct net_outbox *o)
     return o->bytes;
 }
 
-/* True while less than half of it is in use. */
+/* True while at most half of it is in use. */
 bool net_outbox_roomy(const struct net_outbox *o);
 
 #endif

@@ -69,6 +69,14 @@ enum err net_peer_send(struct net_peer *p, enum net_priority priority, struct wi
     return rc;
 }
 
+bool net_peer_has_room(struct net_peer *p, uint32_t body_bytes)
+{
+    bool room = net_outbox_has_room(&p->outbox, body_bytes);
+
+    p->blocked = p->blocked || !room;
+    return room;
+}
+
 enum err net_peer_send_sealed(struct net_peer *p, enum net_priority priority, struct buf *frame)
 {
     struct wire_header header;
@@ -343,9 +351,8 @@ void net_slot_live(struct net_slot *slot, const struct net_window *received)
     net_backoff_reset(&slot->backoff);
     obs_counter_add(p->endpoint->counters.resent, again);
     net_slot_pump(slot);
-    if (p->ack_due) {
-        loop_task_post(&p->ack);
-    }
+    p->ack_due = true; /* What was acknowledged on a connection that died may not have arrived. */
+    loop_task_post(&p->ack);
     if (!p->up && net_peer_live(p) == p->streams) {
         p->up = true;
         p->met = true;

@@ -164,7 +164,7 @@ enum err pki_crl_add(X509_CRL *crl, const char *serial, int64_t now_s, bool *add
     ASN1_INTEGER *number = NULL;
     ASN1_TIME *when = NULL;
     X509_REVOKED *entry = NULL;
-    bool has;
+    bool has = false;
     enum err rc = pki_crl_has(crl, serial, &has, text);
 
     if (rc != OK || has) {

@@ -3,6 +3,10 @@
 
 #include "net/pki_testing.h"
 
+#include "net/pki_file.h"
+
+#include <sys/wait.h>
+
 /* The folder. */
 
 static void test_ca_has_its_files_and_profile(void **state)
@@ -87,6 +91,88 @@ static void test_create_fails_whole(void **state)
     FAILS(pki_ca_create(testing_path(t, "half"), "a", NOW_S, 0, &t->text), ERR_IO, t);
     assert_int_equal(unlink(testing_path(t, "half/tokens")), 0);
     assert_int_equal(rmdir(testing_path(t, "half")), 0);
+}
+
+static void test_a_file_is_replaced_only_if_told(void **state)
+{
+    struct testing *t = *state;
+    const char *path = testing_path(t, "file");
+    char *content;
+
+    OK_OR_TEXT(pki_file_write(path, "one", 3, 0600, false, &t->text), t);
+    FAILS(pki_file_write(path, "two", 3, 0600, false, &t->text), ERR_EXISTS, t);
+    assert_non_null(strstr(t->text.text, path));
+    content = testing_read(path, NULL);
+    assert_string_equal(content, "one");
+    free(content);
+    OK_OR_TEXT(pki_file_write(path, "two", 3, 0640, true, &t->text), t);
+    content = testing_read(path, NULL);
+    assert_string_equal(content, "two");
+    free(content);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("elsewhere", path), 0); /* Nor is a link followed. */
+    FAILS(pki_file_write(path, "x", 1, 0600, false, &t->text), ERR_EXISTS, t);
+    assert_int_equal(access(testing_path(t, "elsewhere"), F_OK), -1);
+}
+
+/* Two processes make an authority in one folder, many times: one wins, and what it made works. */
+static void test_of_two_creators_one_wins(void **state)
+{
+    struct testing *t = *state;
+
+    for (int round = 0; round < 20; round++) {
+        struct pki_ca *ca = NULL;
+        int gate[2], won = 0, lost = 0;
+        char leaf[16];
+        pid_t pids[2];
+
+        (void)snprintf(leaf, sizeof(leaf), "r%d", round);
+        assert_int_equal(pipe(gate), 0);
+        for (int p = 0; p < 2; p++) {
+            pids[p] = fork();
+            if (pids[p] == 0) {
+                char byte;
+                enum err rc;
+
+                (void)close(gate[1]);
+                (void)!read(gate[0], &byte, 1); /* Both start when the gate closes. */
+                rc = pki_ca_create(testing_path(t, leaf), "race", NOW_S, 0, NULL);
+                _exit(rc == OK ? 1 : rc == ERR_EXISTS ? 2 : 3);
+            }
+        }
+        (void)close(gate[0]);
+        (void)close(gate[1]);
+        for (int p = 0; p < 2; p++) {
+            int status = 0;
+
+            assert_int_equal(waitpid(pids[p], &status, 0), pids[p]);
+            won += WEXITSTATUS(status) == 1;
+            lost += WEXITSTATUS(status) == 2;
+        }
+        assert_int_equal(won, 1);
+        assert_int_equal(lost, 1);
+        OK_OR_TEXT(pki_ca_open(testing_path(t, leaf), &ca, &t->text), t);
+        pki_ca_close(ca);
+    }
+}
+
+static void test_certificates_in_der_are_read_whole(void **state)
+{
+    struct testing *t = *state;
+    unsigned char *der = NULL;
+    int size = i2d_X509(pki_ca_cert(t->ca), &der);
+    X509 *cert = NULL;
+
+    OK_OR_TEXT(pki_cert_decode(der, (size_t)size, &cert, &t->text), t);
+    assert_int_equal(X509_cmp(cert, pki_ca_cert(t->ca)), 0);
+    X509_free(cert);
+    for (int cut = 0; cut < size; cut += 16) {
+        FAILS(pki_cert_decode(der, (size_t)cut, &cert, &t->text), ERR_MALFORMED, t);
+    }
+    der = OPENSSL_realloc(der, (size_t)size + 1);
+    der[size] = 0;
+    FAILS(pki_cert_decode(der, (size_t)size + 1, &cert, &t->text), ERR_MALFORMED, t);
+    OPENSSL_free(der);
 }
 
 static void test_open_says_what_is_wrong(void **state)
@@ -479,6 +565,10 @@ static void test_request_gives_its_key_and_nothing_else(void **state)
         FAILS(pki_ca_sign_request(t->ca, &order, der, (size_t)cut, &pem, &t->text), ERR_MALFORMED,
               t);
     }
+    der = OPENSSL_realloc(der, (size_t)size + 1);
+    der[size] = 0;
+    FAILS(pki_ca_sign_request(t->ca, &order, der, (size_t)size + 1, &pem, &t->text), ERR_MALFORMED,
+          t);
     assert_int_equal(testing_issued(t), 1);
     OPENSSL_free(der);
     X509_free(cert);
@@ -549,6 +639,9 @@ int main(void)
         CASE(test_ca_has_its_files_and_profile),
         CASE(test_create_leaves_an_authority_alone),
         CASE(test_create_fails_whole),
+        CASE(test_a_file_is_replaced_only_if_told),
+        CASE(test_of_two_creators_one_wins),
+        CASE(test_certificates_in_der_are_read_whole),
         CASE(test_open_says_what_is_wrong),
         CASE(test_truncated_files_are_refused),
         CASE(test_encrypted_key_is_refused_without_a_question),

@@ -122,6 +122,7 @@ static int64_t slops_median(const int64_t *delays_ns, uint32_t n, int64_t origin
 {
     int64_t sorted[NET_SLOPS_COUNT_MAX];
 
+    CHECK(n > 0 && n <= NET_SLOPS_COUNT_MAX);
     for (uint32_t i = 0; i < n; i++) {
         int64_t value = slops_difference(delays_ns[i], origin);
         uint32_t at = i;
@@ -175,6 +176,7 @@ static enum slops_trend slops_trend(const int64_t *delays_ns, uint32_t n, int64_
     if (last - first <= duration_ns * SLOPS_SLOPE_PER_MILLE / 1000) {
         return SLOPS_FLAT;
     }
+    CHECK(way > 0); /* At least as long as the rise. */
     pct = slops_opinion(100 * ups / (groups - 1), SLOPS_PCT_RISING, SLOPS_PCT_FLAT);
     pdt = slops_opinion(100 * (last - first) / way, SLOPS_PDT_RISING, SLOPS_PDT_FLAT);
     if (pct == SLOPS_UNCLEAR || pct == pdt) {

@@ -421,7 +421,7 @@ static uint64_t fabric_report(struct sim_fabric *f, sim_flow_id id, sim_fabric_d
     struct fabric_flow *w = &f->flows[index];
     uint64_t count = 0;
 
-    while (w->live && w->id == id && w->active && !w->queued && w->group != FABRIC_NONE &&
+    while (w->id == id && w->active && !w->queued && w->group != FABRIC_NONE &&
            w->first != FABRIC_NONE) {
         struct fabric_group *g = fabric_group_touch(f, w->group);
 

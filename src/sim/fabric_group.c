@@ -1,4 +1,4 @@
-/* Groups of flows that have one rate: a pairing heap of members by target, then flow, intrusive, so
+/* Groups of flows that have one rate: a pairing heap of members by target, intrusive, so
  * that moving a flow from group to group needs no memory.
  *
  *     heap of groups by time -> group (level, service) -> heap of members by target -> segments */
@@ -26,17 +26,9 @@ struct fabric_group *fabric_group_touch(struct sim_fabric *f, uint32_t group)
     return g;
 }
 
-static bool fabric_group_before(const struct sim_fabric *f, uint32_t a, uint32_t b)
-{
-    fabric_work ta = f->flows[a].target;
-    fabric_work tb = f->flows[b].target;
-
-    return ta < tb || (ta == tb && a < b);
-}
-
 static uint32_t fabric_group_meld(struct sim_fabric *f, uint32_t a, uint32_t b)
 {
-    uint32_t top = fabric_group_before(f, a, b) ? a : b;
+    uint32_t top = f->flows[a].target <= f->flows[b].target ? a : b;
     uint32_t sub = top == a ? b : a;
     uint32_t child = f->flows[top].child;
 

@@ -218,7 +218,7 @@ static void fabric_link_concern(struct sim_fabric *f, const struct fabric_flow *
     }
     l->left += w->rate;
     l->hungry++;
-    if (w->group == link && --l->fixed == 0 && l->joined == 0) {
+    if (w->group == link && --l->fixed == 0) {
         l->fixed_level = FABRIC_UNBOUND;
     }
 }
@@ -395,8 +395,9 @@ static bool fabric_share_settled(const struct sim_fabric *f)
     return true;
 }
 
-/* The common case, without a heap: the smallest share is that of a link on which all wait. */
-static void fabric_share_fill_single(struct sim_fabric *f)
+/* Take the smallest share. In the common case it is the bottleneck of all, and no heap is needed.
+ */
+static void fabric_share_fill_first(struct sim_fabric *f)
 {
     struct fabric_share best = f->shares[0];
 
@@ -405,8 +406,10 @@ static void fabric_share_fill_single(struct sim_fabric *f)
             best = f->shares[i];
         }
     }
-    if (best.group < f->limits.links_max && f->links[best.group].hungry == f->hungry) {
+    if (best.group < f->limits.links_max) {
         fabric_link_reached(f, best.group, best.rate);
+    } else {
+        fabric_flow_feed(f, best.group - f->limits.links_max, best.rate, best.group);
     }
 }
 
@@ -497,7 +500,7 @@ void fabric_share_all(struct sim_fabric *f)
     touched = f->freed_count;
     if (touched > 0) {
         fabric_share_begin(f);
-        fabric_share_fill_single(f);
+        fabric_share_fill_first(f);
         if (f->hungry > 0 || !fabric_share_settled(f)) {
             fabric_share_fill(f);
         }

@@ -3,6 +3,8 @@
 
 #include "sim/units.h"
 
+#include "base/text.h"
+
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,52 +24,34 @@ struct units_kind {
     const char *example; /* "100mbit" */
     const char *list;    /* The units, for people. */
     uint64_t max;
-    const struct units_unit *units; /* Ends with a NULL name. The order of printing: see there. */
+    const struct units_unit *units; /* Ends with a NULL name; the order is that of printing. */
 };
 
 #define UNITS_K UINT64_C(1000)
-#define UNITS_KI UINT64_C(1024)
+#define UNITS_M UINT64_C(1000000)
+#define UNITS_G UINT64_C(1000000000)
+#define UNITS_T UINT64_C(1000000000000)
+#define UNITS_KI (UINT64_C(1) << 10)
+#define UNITS_MI (UINT64_C(1) << 20)
+#define UNITS_GI (UINT64_C(1) << 30)
+#define UNITS_TI (UINT64_C(1) << 40)
 
 static const struct units_unit units_rates[] = {
-    {"tbit", UNITS_K *UNITS_K *UNITS_K *UNITS_K, 8},
-    {"gbit", UNITS_K *UNITS_K *UNITS_K, 8},
-    {"mbit", UNITS_K *UNITS_K, 8},
-    {"kbit", UNITS_K, 8},
-    {"bit", 1, 8},
-    {"B/s", 1, 1},
-    {"kB/s", UNITS_K, 1},
-    {"MB/s", UNITS_K *UNITS_K, 1},
-    {"GB/s", UNITS_K *UNITS_K *UNITS_K, 1},
-    {"TB/s", UNITS_K *UNITS_K *UNITS_K *UNITS_K, 1},
-    {"KiB/s", UNITS_KI, 1},
-    {"MiB/s", UNITS_KI *UNITS_KI, 1},
-    {"GiB/s", UNITS_KI *UNITS_KI *UNITS_KI, 1},
-    {"TiB/s", UNITS_KI *UNITS_KI *UNITS_KI *UNITS_KI, 1},
-    {NULL, 0, 0},
+    {"tbit", UNITS_T, 8},   {"gbit", UNITS_G, 8},   {"mbit", UNITS_M, 8},   {"kbit", UNITS_K, 8},
+    {"bit", 1, 8},          {"B/s", 1, 1},          {"kB/s", UNITS_K, 1},   {"MB/s", UNITS_M, 1},
+    {"GB/s", UNITS_G, 1},   {"TB/s", UNITS_T, 1},   {"KiB/s", UNITS_KI, 1}, {"MiB/s", UNITS_MI, 1},
+    {"GiB/s", UNITS_GI, 1}, {"TiB/s", UNITS_TI, 1}, {NULL, 0, 0},
 };
 
 static const struct units_unit units_times[] = {
-    {"s", UNITS_K *UNITS_K *UNITS_K, 1},
-    {"ms", UNITS_K *UNITS_K, 1},
-    {"us", UNITS_K, 1},
-    {"ns", 1, 1},
-    {"min", 60 * UNITS_K *UNITS_K *UNITS_K, 1},
-    {"h", 3600 * UNITS_K *UNITS_K *UNITS_K, 1},
-    {NULL, 0, 0},
+    {"s", UNITS_G, 1},        {"ms", UNITS_M, 1},       {"us", UNITS_K, 1}, {"ns", 1, 1},
+    {"min", 60 * UNITS_G, 1}, {"h", 3600 * UNITS_G, 1}, {NULL, 0, 0},
 };
 
 static const struct units_unit units_sizes[] = {
-    {"TiB", UNITS_KI *UNITS_KI *UNITS_KI *UNITS_KI, 1},
-    {"TB", UNITS_K *UNITS_K *UNITS_K *UNITS_K, 1},
-    {"GiB", UNITS_KI *UNITS_KI *UNITS_KI, 1},
-    {"GB", UNITS_K *UNITS_K *UNITS_K, 1},
-    {"MiB", UNITS_KI *UNITS_KI, 1},
-    {"MB", UNITS_K *UNITS_K, 1},
-    {"KiB", UNITS_KI, 1},
-    {"kB", UNITS_K, 1},
-    {"B", 1, 1},
-    {"", 1, 1},
-    {NULL, 0, 0},
+    {"TiB", UNITS_TI, 1}, {"TB", UNITS_T, 1}, {"GiB", UNITS_GI, 1}, {"GB", UNITS_G, 1},
+    {"MiB", UNITS_MI, 1}, {"MB", UNITS_M, 1}, {"KiB", UNITS_KI, 1}, {"kB", UNITS_K, 1},
+    {"B", 1, 1},          {"", 1, 1},         {NULL, 0, 0},
 };
 
 static const struct units_unit units_percents[] = {
@@ -88,8 +72,8 @@ static const struct units_kind units_percent = {"a percentage", "10%", "%", SIM_
                                                 units_percents};
 
 struct units_number {
-    uint64_t digits;
-    uint64_t scale; /* Ten to the number of decimals. */
+    units_wide digits;
+    units_wide scale; /* Ten to the number of decimals. */
 };
 
 static bool units_is_digit(char c)
@@ -100,20 +84,22 @@ static bool units_is_digit(char c)
 /* Read a number and move @at behind it. */
 static enum err units_number_read(const char **at, struct units_number *n)
 {
-    uint32_t significant = 0;
-    bool decimals = false;
+    uint32_t significant = 0; /* Digits behind the leading zeros. */
+    uint32_t decimals = 0;
+    bool point = false;
 
     *n = (struct units_number){0, 1};
     for (const char *c = *at;; c++) {
-        if (*c == '.' && !decimals && c > *at && units_is_digit(c[1])) {
-            decimals = true;
+        if (*c == '.' && !point && c > *at && units_is_digit(c[1])) {
+            point = true;
         } else if (units_is_digit(*c)) {
             significant += n->digits > 0 || *c != '0';
-            if (significant > SIM_UNITS_DIGITS_MAX || n->scale > UINT64_MAX / 100) {
+            decimals += point;
+            if (significant > SIM_UNITS_DIGITS_MAX || decimals > SIM_UNITS_DIGITS_MAX) {
                 return ERR_TOO_BIG;
             }
-            n->digits = n->digits * 10 + (uint64_t)(*c - '0');
-            n->scale *= decimals ? 10 : 1;
+            n->digits = n->digits * 10 + (uint32_t)(*c - '0');
+            n->scale *= point ? 10 : 1;
         } else if (c == *at) {
             return ERR_MALFORMED;
         } else {
@@ -133,39 +119,59 @@ static const struct units_unit *units_find(const struct units_kind *kind, const 
     return NULL;
 }
 
-/* Show at most this much of a text that was refused. */
-enum { UNITS_SHOWN_CHARS = 40 };
+/* What was refused, cut and made printable, for the error's text. */
+struct units_shown {
+    char chars[64];
+};
+
+static const char *units_show(const char *chars, struct units_shown *out)
+{
+    char cut[sizeof(out->chars) / 4]; /* A byte becomes at most \xNN. */
+    struct text t;
+
+    snprintf(cut, sizeof(cut), "%s", chars);
+    text_init_fixed(&t, out->chars, sizeof(out->chars));
+    text_add_printable(&t, cut);
+    return out->chars;
+}
+
+/* The number in the result's unit, rounded. */
+static units_wide units_value(const struct units_number *n, const struct units_unit *unit)
+{
+    units_wide num = n->digits * unit->num;
+    units_wide den = n->scale * unit->den;
+    units_wide value = (num + den / 2) / den;
+
+    return value == 0 && num > 0 ? 1 : value;
+}
 
 static enum err units_parse(const struct units_kind *kind, const char *chars, uint64_t *value_out,
                             struct err_text *text)
 {
+    static const struct units_unit zero = {"", 1, 1};
     const char *at = chars;
-    const struct units_unit *unit;
+    const struct units_unit *unit = NULL;
     struct units_number n;
-    units_wide num, den, value;
+    struct units_shown shown;
     enum err rc = units_number_read(&at, &n);
 
     if (rc == ERR_TOO_BIG) {
-        return err_text_set(text, rc, "'%.*s' has too many digits: at most %d count",
-                            UNITS_SHOWN_CHARS, chars, SIM_UNITS_DIGITS_MAX);
+        return err_text_set(text, rc, "'%s...' has too many digits: at most %d count",
+                            units_show(chars, &shown), SIM_UNITS_DIGITS_MAX);
     }
-    unit = rc == OK ? units_find(kind, at) : NULL;
-    if (unit == NULL && !(rc == OK && *at == '\0' && n.digits == 0)) {
+    if (rc == OK) {
+        unit = n.digits == 0 && *at == '\0' ? &zero : units_find(kind, at);
+    }
+    if (unit == NULL) {
         return err_text_set(text, ERR_MALFORMED,
-                            "'%.*s' is not %s: write a number and its unit (%s), such as %s",
-                            UNITS_SHOWN_CHARS, chars, kind->what, kind->list, kind->example);
+                            "'%s' is not %s: write a number and its unit (%s), such as %s",
+                            units_show(chars, &shown), kind->what, kind->list, kind->example);
     }
-    num = (units_wide)n.digits * (unit == NULL ? 1 : unit->num);
-    den = (units_wide)n.scale * (unit == NULL ? 1 : unit->den);
-    value = (num + den / 2) / den;
-    if (value == 0 && num > 0) {
-        value = 1;
+    if (units_value(&n, unit) > kind->max) {
+        return err_text_set(text, ERR_TOO_BIG, "'%s' is too large for %s",
+                            units_show(chars, &shown), kind->what);
     }
-    if (value > kind->max) {
-        return err_text_set(text, ERR_TOO_BIG, "'%.*s' is too large for %s", UNITS_SHOWN_CHARS,
-                            chars, kind->what);
-    }
-    *value_out = (uint64_t)value;
+    *value_out = (uint64_t)units_value(&n, unit);
     return OK;
 }
 
@@ -207,7 +213,7 @@ static const char *units_print(units_wide value, uint64_t one, const char *unit,
 {
     uint64_t whole = (uint64_t)(value / one);
     uint64_t rest = (uint64_t)(value % one);
-    char decimals[SIM_UNITS_TEXT_BYTES] = "";
+    char decimals[16] = ""; /* No unit has more than 12. */
     size_t count = 0;
 
     for (uint64_t digit = one / 10; rest > 0; digit /= 10) {

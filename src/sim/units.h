@@ -2,7 +2,8 @@
  *
  * A quantity is a decimal number (digits, perhaps a point and more digits; no sign, no exponent)
  * directly followed by its unit, in the spelling of the table of units in units.c. What is not a
- * whole number of the result's unit is rounded to the nearest one, halves up, but never to zero. */
+ * whole number of the result's unit is rounded to the nearest one, halves up, but never to zero.
+ * Zero needs no unit. */
 
 #ifndef SIM_UNITS_H
 #define SIM_UNITS_H
@@ -12,7 +13,7 @@
 #include <stdint.h>
 
 enum {
-    SIM_UNITS_DIGITS_MAX = 18,       /* Of a number, without leading zeros. */
+    SIM_UNITS_DIGITS_MAX = 25,       /* Of a number, without leading zeros; and behind the point. */
     SIM_UNITS_TEXT_BYTES = 48,       /* Room for every printed quantity. */
     SIM_UNITS_PPM_MAX = 1000 * 1000, /* 100 %. */
 };
@@ -28,7 +29,7 @@ struct sim_units_text {
 MUST_USE enum err sim_units_rate_parse(const char *chars, uint64_t *bytes_per_s_out,
                                        struct err_text *text);
 
-/* Nanoseconds: ns us ms s min h. "0" needs no unit. */
+/* Nanoseconds: ns us ms s min h. */
 MUST_USE enum err sim_units_time_parse(const char *chars, int64_t *ns_out, struct err_text *text);
 
 /* Bytes: no unit or B, kB MB GB TB, KiB MiB GiB TiB. */
