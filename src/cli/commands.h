@@ -16,6 +16,7 @@ extern const struct cli_command cli_command_completion;
 extern const struct cli_command cli_command_doctor;
 extern const struct cli_command cli_command_help;
 extern const struct cli_command cli_command_man;
+extern const struct cli_command cli_command_sim;
 extern const struct cli_command cli_command_version;
 
 #endif

@@ -74,6 +74,18 @@ const struct cli_error cli_errors[] = {
      "If the message names permissions, run chmod 600 on the key and ask yourself who may have "
      "read "
      "it. Otherwise use a certificate of this authority."},
+    {CLI_ERROR_SCENARIO, CLI_BAD_CONFIGURATION, "scenario that cannot be read",
+     "A line of the script is not a statement that the simulator knows, or names something that is "
+     "not there. The message has the file, the line and what was expected.",
+     "\"strait help sim\" shows the statements, \"strait sim --faults\" the faults, and \"strait "
+     "sim --builtin\" prints a script that works."},
+    {CLI_ERROR_SIM_BROKEN, CLI_FAILED, "invariant that did not hold in the simulation",
+     "In the simulated world something happened that must never happen, such as an acknowledged "
+     "update that was lost or counted twice, or work that was not done in time. This is a bug of "
+     "Strait, or a scenario that ends before its work can be done.",
+     "Run the same scenario and seed with --transcript: it happens again in exactly the same way. "
+     "If the message says that something was not acknowledged, give the scenario more time with "
+     "\"run\"; otherwise please report the scenario and the seed."},
     {CLI_ERROR_NO_MEMORY, CLI_FAILED, "out of memory", "The system gave no memory.",
      "Look at \"strait doctor\" and at the limits of the container or of the batch system."},
     {0},

@@ -150,7 +150,7 @@ static void sim_fault_end(struct sim_event *event, struct sim_world *w)
     mem_free(l);
 }
 
-enum err sim_faults_create(struct sim_world *w, struct sim_faults **faults_out)
+enum err sim_faults_create(struct sim_world *w, uint64_t seed, struct sim_faults **faults_out)
 {
     struct sim_faults *f = mem_zalloc(sizeof(*f));
 
@@ -158,6 +158,7 @@ enum err sim_faults_create(struct sim_world *w, struct sim_faults **faults_out)
         return ERR_NOMEM;
     }
     f->world = w;
+    rng_init(&f->rng, seed);
     list_init(&f->lasting);
     *faults_out = f;
     return OK;

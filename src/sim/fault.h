@@ -41,7 +41,9 @@ struct sim_fault {
 
 struct sim_faults;
 
-MUST_USE enum err sim_faults_create(struct sim_world *w, struct sim_faults **faults_out);
+/* Which connection a fault hits is picked by @seed. */
+MUST_USE enum err sim_faults_create(struct sim_world *w, uint64_t seed,
+                                    struct sim_faults **faults_out);
 void sim_faults_destroy(struct sim_faults *f);
 
 /* Let it happen now. False if nothing was there for it to happen to. */

@@ -22,8 +22,16 @@ struct oracle_life { /* One incarnation of a client. */
     struct oracle_update *updates; /* By number - 1. */
     uint64_t count;
     uint64_t capacity;
-    uint64_t acked; /* Everything up to here. */
+    uint64_t acked;   /* Everything up to here. */
+    uint64_t excused; /* So many of the first. */
+    uint64_t missing; /* Echoes that are due. */
 };
+
+/* An echo is due once the update is acknowledged. */
+static bool oracle_due(const struct oracle_update *u)
+{
+    return u->acked && !u->echoed && !u->excused;
+}
 
 struct oracle_client {
     struct oracle_life *newest;
@@ -171,6 +179,7 @@ void sim_oracle_recovered(struct sim_oracle *o, uint32_t client, uint64_t incarn
 
     if (u != NULL && !u->counted) {
         sim_oracle_counted(o, client, incarnation, number, value);
+        oracle_life(o, client, incarnation)->missing -= oracle_due(u);
         u->excused = true; /* Nobody sent an echo for it. */
     } else if (u != NULL && u->value != value) {
         oracle_break(o, "is on disk with another value", client, incarnation, number);
@@ -199,6 +208,7 @@ void sim_oracle_acked(struct sim_oracle *o, uint32_t client, uint64_t incarnatio
                          life->acked + 1);
         }
         u->acked = true;
+        life->missing += oracle_due(u);
         o->clients[client].acked_count++;
     }
 }
@@ -220,6 +230,7 @@ void sim_oracle_echoed(struct sim_oracle *o, uint32_t client, uint64_t incarnati
     if (u->value != value) {
         oracle_break(o, "came back with another value", client, incarnation, number);
     }
+    oracle_life(o, client, incarnation)->missing -= oracle_due(u);
     u->echoed = true;
 }
 
@@ -228,8 +239,11 @@ void sim_oracle_excuse_echoes(struct sim_oracle *o)
     for (uint32_t i = 0; i < o->clients_count; i++) {
         struct oracle_life *life = o->clients[i].newest;
 
-        for (uint64_t n = 0; life != NULL && n < life->count; n++) {
-            life->updates[n].excused = true;
+        for (; life != NULL && life->excused < life->count; life->excused++) {
+            struct oracle_update *u = &life->updates[life->excused];
+
+            life->missing -= oracle_due(u);
+            u->excused = true;
         }
     }
 }
@@ -252,14 +266,8 @@ uint64_t sim_oracle_counted_sum(const struct sim_oracle *o, uint32_t client)
 uint64_t sim_oracle_echoes_missing(const struct sim_oracle *o, uint32_t client)
 {
     const struct oracle_life *life = o->clients[client].newest;
-    uint64_t missing = 0;
 
-    for (uint64_t n = 0; life != NULL && n < life->count; n++) {
-        const struct oracle_update *u = &life->updates[n];
-
-        missing += u->acked && !u->echoed && !u->excused;
-    }
-    return missing;
+    return life == NULL ? 0 : life->missing;
 }
 
 const char *sim_oracle_broken(const struct sim_oracle *o)

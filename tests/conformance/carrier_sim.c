@@ -1,5 +1,5 @@
-/* The simulated carrier: two hosts in two regions. What runs on them belongs to the tests, which
- * are told when a host loses its power. */
+/* The simulated carrier: two hosts in two regions. What runs on them are the
+ * tests' things; they end when the host loses its power. */
 
 #include "fixture.h"
 
@@ -18,9 +18,7 @@ static void carrier_sim_stop(struct sim_host *host, void *user)
     struct conf_side *side = user;
 
     (void)host;
-    if (side->power_lost != NULL) {
-        side->power_lost(side, side->power_user);
-    }
+    conf_side_end(side);
     side->loop = NULL;
 }
 

@@ -21,8 +21,27 @@ static void conf_side_open(struct conf_world *w, struct conf_side *side, enum wi
     assert_int_equal(net_counters_init(&side->counters, side->registry), OK);
 }
 
+void *conf_new(struct conf_side *side, size_t size, void (*end)(void *thing))
+{
+    void *thing = calloc(1, size);
+
+    assert_true(thing != NULL && side->things_count < CONF_THINGS_MAX);
+    side->things[side->things_count++] = (struct conf_thing){end, thing};
+    return thing;
+}
+
+void conf_side_end(struct conf_side *side)
+{
+    for (uint32_t i = side->things_count; i > 0; i--) {
+        side->things[i - 1].end(side->things[i - 1].thing);
+    }
+}
+
 static void conf_side_close(struct conf_side *side)
 {
+    for (uint32_t i = 0; i < side->things_count; i++) {
+        free(side->things[i].thing);
+    }
     obs_registry_destroy(side->registry);
     buf_pool_destroy(side->pool);
 }
@@ -44,6 +63,8 @@ int conf_teardown(void **state)
     struct conf_world *w = *state;
 
     mem_fail_at(0, 0);
+    conf_side_end(&w->a);
+    conf_side_end(&w->b);
     w->carrier->close(w);
     conf_side_close(&w->a);
     conf_side_close(&w->b);

@@ -27,9 +27,15 @@
 #define CONF_S (1000 * CONF_MS)
 #define CONF_LIMIT_NS (20 * CONF_S) /* For what should happen at once. */
 
-enum { CONF_POOL_BYTES = 96 * 1024 * 1024, CONF_PATH_BYTES = 256 };
+enum { CONF_POOL_BYTES = 96 * 1024 * 1024, CONF_PATH_BYTES = 256, CONF_THINGS_MAX = 512 };
 
 struct conf_world;
+
+/* Something on a side that must be ended before the side is: a connection, a listener. */
+struct conf_thing {
+    void (*end)(void *thing);
+    void *thing;
+};
 
 /* One of the two. The fields below .transport belong to the carrier. */
 struct conf_side {
@@ -45,8 +51,9 @@ struct conf_side {
     struct net_tls_transport *tls;
     struct sim_transport sim;
     struct sim_host *host;
-    void (*power_lost)(struct conf_side *side, void *user); /* Sim: release all, say nothing. */
-    void *power_user;
+
+    struct conf_thing things[CONF_THINGS_MAX];
+    uint32_t things_count;
 };
 
 struct conf_carrier {
@@ -77,6 +84,14 @@ extern const struct conf_carrier *conf_carrier;
 /* For cmocka: a fresh world in *@state, and its end. */
 int conf_setup(void **state);
 int conf_teardown(void **state);
+
+/* Make a thing of @size zeroed bytes on @side. @end(thing) ends what it holds, in the reverse order
+ * of making: when the world ends, also after a failed test, and when a simulated host loses its
+ * power. It may be called twice. The memory lives as long as the world. */
+void *conf_new(struct conf_side *side, size_t size, void (*end)(void *thing));
+
+/* End all things of @side. */
+void conf_side_end(struct conf_side *side);
 
 int64_t conf_now_ns(const struct conf_world *w);
 

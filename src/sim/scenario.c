@@ -1,0 +1,274 @@
+/* Running scenarios: build the world, let the faults come, judge. */
+
+#include "sim/scenario.h"
+
+#include "base/list.h"
+#include "base/mem.h"
+#include "sim/scenario_state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SCENARIO_QUIET_MS = 1000 }; /* Go on so long after everything is done. */
+
+static const char scenario_builtin[] = "region eu\n"
+                                       "region us\n"
+                                       "region ap\n"
+                                       "link eu us rate=100mbit delay=40ms jitter=5ms price=0.02\n"
+                                       "link eu ap rate=50mbit delay=90ms jitter=10ms price=0.09\n"
+                                       "link us ap rate=80mbit delay=70ms jitter=5ms price=0.09\n"
+                                       "server s1 eu\n"
+                                       "server s2 us\n"
+                                       "client w1 eu server=s1 updates=100 gap=50ms\n"
+                                       "client w2 us server=s1 updates=100 gap=50ms streams=2\n"
+                                       "client w3 ap server=s1 updates=100 gap=20ms floats=2000\n"
+                                       "client w4 eu server=s2 updates=100 gap=50ms streams=3\n"
+                                       "client w5 ap server=s2 updates=500 gap=0 window=32\n"
+                                       "storm from 200ms to 15s every 250ms\n"
+                                       "run 180s\n";
+
+const char *sim_scenario_builtin(void)
+{
+    return scenario_builtin;
+}
+
+/* A run under way. */
+struct scenario_run {
+    const struct sim_scenario *s;
+    struct sim_world *world;
+    struct sim_echo *echo;
+    struct sim_faults *faults;
+    struct sim_event next; /* The next line that begins with "at". */
+    struct sim_event storm;
+    uint32_t order[SIM_SCENARIO_ACTIONS_MAX]; /* Actions by time, then line. */
+    uint32_t done;
+    uint64_t seed;
+};
+
+static enum err scenario_build_world(struct scenario_run *r)
+{
+    const struct sim_scenario *s = r->s;
+    struct sim_region *region;
+    enum err rc = OK;
+
+    for (uint32_t i = 0; i < s->regions_count && rc == OK; i++) {
+        rc = sim_region_create(r->world, s->regions[i], &region);
+    }
+    for (uint32_t i = 0; i < s->links_count && rc == OK; i++) {
+        const struct scenario_link *l = &s->links[i];
+
+        rc = sim_link_set(r->world, sim_world_region_at(r->world, l->a),
+                          sim_world_region_at(r->world, l->b), &l->config);
+    }
+    return rc;
+}
+
+static enum err scenario_build_nodes(struct scenario_run *r)
+{
+    const struct sim_scenario *s = r->s;
+    enum err rc = sim_echo_create(r->world, s->clients_count, &r->echo);
+
+    for (uint32_t i = 0; i < s->nodes_count && rc == OK; i++) {
+        const struct scenario_node *n = &s->nodes[i];
+        struct sim_region *region = sim_world_region_at(r->world, n->region);
+        struct sim_echo_client client = n->client;
+
+        client.server = n->server_name;
+        rc = n->server ? sim_echo_add_server(r->echo, n->name, region)
+                       : sim_echo_add_client(r->echo, n->name, region, &client);
+    }
+    return rc;
+}
+
+static void scenario_act(struct sim_event *event, struct sim_world *w)
+{
+    struct scenario_run *r = LIST_ENTRY(event, struct scenario_run, next);
+    const struct sim_scenario *s = r->s;
+
+    while (r->done < s->actions_count &&
+           s->actions[r->order[r->done]].at_ns <= sim_world_now_ns(w)) {
+        const struct scenario_action *a = &s->actions[r->order[r->done++]];
+        struct sim_fault fault = a->fault;
+
+        if (sim_fault_target(fault.kind) == SIM_TARGET_HOST) {
+            fault.host = sim_world_host(w, a->host);
+        } else if (sim_fault_target(fault.kind) == SIM_TARGET_LINK) {
+            fault.link = sim_link_between(w, sim_world_region_at(w, a->a),
+                                          sim_world_region_at(w, a->b));
+        }
+        (void)sim_fault_inject(r->faults, &fault);
+    }
+    if (r->done < s->actions_count) {
+        CHECK(sim_event_at(w, event, s->actions[r->order[r->done]].at_ns) == OK);
+    }
+}
+
+static void scenario_begin_storm(struct sim_event *event, struct sim_world *w)
+{
+    struct scenario_run *r = LIST_ENTRY(event, struct scenario_run, storm);
+    const struct scenario_storm *storm = &r->s->storm;
+
+    (void)w;
+    sim_faults_storm(r->faults, r->seed, storm->mask, storm->mean_ns, storm->until_ns);
+}
+
+/* Order the actions by time; equal times stay in the order of the script. */
+static void scenario_sort(struct scenario_run *r)
+{
+    for (uint32_t i = 0; i < r->s->actions_count; i++) {
+        uint32_t at = i;
+
+        for (; at > 0 && r->s->actions[r->order[at - 1]].at_ns > r->s->actions[i].at_ns; at--) {
+            r->order[at] = r->order[at - 1];
+        }
+        r->order[at] = i;
+    }
+}
+
+static enum err scenario_plan_faults(struct scenario_run *r)
+{
+    const struct sim_scenario *s = r->s;
+    enum err rc = sim_faults_create(r->world, r->seed, &r->faults);
+
+    sim_event_init(&r->next, scenario_act);
+    sim_event_init(&r->storm, scenario_begin_storm);
+    scenario_sort(r);
+    if (rc == OK && s->actions_count > 0) {
+        rc = sim_event_at(r->world, &r->next, s->actions[r->order[0]].at_ns);
+    }
+    if (rc == OK && s->storm.on) {
+        rc = sim_event_at(r->world, &r->storm, s->storm.from_ns);
+    }
+    return rc;
+}
+
+/* When may it end? Not before the last fault. */
+static int64_t scenario_faults_end(const struct sim_scenario *s)
+{
+    int64_t end_ns = s->storm.on ? s->storm.until_ns : 0;
+
+    for (uint32_t i = 0; i < s->actions_count; i++) {
+        int64_t ns = s->actions[i].at_ns + s->actions[i].fault.duration_ns;
+
+        end_ns = ns > end_ns ? ns : end_ns;
+    }
+    return end_ns;
+}
+
+static void scenario_go(struct scenario_run *r)
+{
+    int64_t faults_ns = scenario_faults_end(r->s);
+    int64_t quiet_ns = SIM_NEVER;
+
+    sim_echo_start(r->echo);
+    while (sim_world_step(r->world, quiet_ns < r->s->run_ns ? quiet_ns : r->s->run_ns)) {
+        if (quiet_ns == SIM_NEVER && sim_world_now_ns(r->world) >= faults_ns &&
+            sim_echo_done(r->echo)) {
+            quiet_ns = sim_world_now_ns(r->world) + (int64_t)SCENARIO_QUIET_MS * 1000000;
+        }
+    }
+}
+
+static enum err scenario_report_links(struct scenario_run *r, struct sim_scenario_result *out)
+{
+    struct sim_world *w = r->world;
+    uint32_t n = sim_world_regions(w);
+    double seconds = (double)sim_world_now_ns(w) * 1e-9;
+
+    out->links = mem_calloc((size_t)n * n, sizeof(*out->links));
+    if (out->links == NULL) {
+        return ERR_NOMEM;
+    }
+    for (uint32_t i = 0; i < n * n; i++) {
+        struct sim_region *from = sim_world_region_at(w, i / n), *to = sim_world_region_at(w, i % n);
+        struct sim_link *link = sim_link_between(w, from, to);
+        struct sim_link_report *report = &out->links[out->links_count];
+
+        if (from == to || link == NULL) {
+            continue;
+        }
+        (void)snprintf(report->from, sizeof(report->from), "%s", sim_region_name(from));
+        (void)snprintf(report->to, sizeof(report->to), "%s", sim_region_name(to));
+        report->bytes = sim_link_bytes(w, link);
+        report->cost_nusd = sim_link_cost_nusd(w, link);
+        report->utilisation = seconds <= 0.0 ? 0.0
+                                             : (double)report->bytes / seconds /
+                                                   (double)sim_link_config(link)->bytes_per_s;
+        out->links_count++;
+    }
+    return OK;
+}
+
+static enum err scenario_report(struct scenario_run *r, bool trace,
+                                struct sim_scenario_result *out)
+{
+    const char *verdict = sim_echo_verdict(r->echo);
+    const char *transcript = sim_world_transcript(r->world);
+    enum err rc = scenario_report_links(r, out);
+
+    (void)snprintf(out->verdict, sizeof(out->verdict), "%s", verdict == NULL ? "" : verdict);
+    out->now_ns = sim_world_now_ns(r->world);
+    out->events = sim_world_events(r->world);
+    out->transcript_hash = sim_world_transcript_hash(r->world);
+    sim_echo_totals(r->echo, &out->totals);
+    for (int i = 0; i < SIM_FAULT_KINDS; i++) {
+        out->fired[i] = sim_faults_fired(r->faults, (enum sim_fault_kind)i);
+    }
+    if (rc == OK && trace) {
+        rc = text_init(&out->transcript, strlen(transcript));
+        if (rc == OK) {
+            text_add(&out->transcript, transcript);
+        }
+    }
+    return rc;
+}
+
+enum err sim_scenario_run(const struct sim_scenario *s, const struct sim_scenario_options *options,
+                          struct sim_scenario_result *result_out, struct err_text *text)
+{
+    struct sim_scenario_result result = {0};
+    struct sim_world_config config = s->world;
+    struct scenario_run *r = mem_zalloc(sizeof(*r));
+    enum err rc;
+
+    if (r == NULL) {
+        return ERR_NOMEM;
+    }
+    r->s = s;
+    r->seed = options->seed;
+    config.seed = options->seed;
+    config.trace = !options->untraced;
+    config.keep_trace = options->trace;
+    config.trace_bytes_max = options->trace_bytes_max;
+    rc = sim_world_create(&config, &r->world);
+    if (rc == OK) {
+        rc = scenario_build_world(r);
+    }
+    if (rc == OK) {
+        rc = scenario_build_nodes(r);
+    }
+    if (rc == OK) {
+        rc = scenario_plan_faults(r);
+    }
+    if (rc == OK) {
+        scenario_go(r);
+        rc = scenario_report(r, options->trace, &result);
+    }
+    if (rc != OK) {
+        sim_scenario_result_deinit(&result);
+        (void)err_text_set(text, rc, "cannot run the scenario: %s", err_string(rc));
+    } else {
+        *result_out = result;
+    }
+    sim_faults_destroy(r->faults);
+    sim_echo_destroy(r->echo);
+    sim_world_destroy(r->world);
+    mem_free(r);
+    return rc;
+}
+
+void sim_scenario_result_deinit(struct sim_scenario_result *result)
+{
+    mem_free(result->links);
+    text_deinit(&result->transcript);
+}

@@ -1,0 +1,81 @@
+/* Scenarios: a world, an echo cluster in it and what goes wrong, from a small script.
+ *
+ *     seed 7
+ *     region eu
+ *     region us
+ *     link eu us rate=100mbit delay=40ms jitter=2ms loss=0.1% price=0.02
+ *     server s1 eu
+ *     client w1 us server=s1 updates=100 gap=10ms floats=64 window=64 streams=2
+ *     at 1s cut eu us for 2s
+ *     at 5s kill s1 for 500ms
+ *     storm from 10s to 30s every 200ms only kill,cut,flip
+ *     run 60s
+ *
+ * One statement a line, '#' begins a comment. Lines of parsing know no world: nothing happens before
+ * the whole script has been read and found good. docs/SIMULATOR.md lists all statements. */
+
+#ifndef SIM_SCENARIO_H
+#define SIM_SCENARIO_H
+
+#include "sim/echo.h"
+#include "sim/fault.h"
+#include "sim/link.h"
+
+enum {
+    SIM_SCENARIO_BYTES_MAX = 1 << 20, /* Of a script. */
+    SIM_SCENARIO_LINE_BYTES = 256,
+    SIM_SCENARIO_LINKS_MAX = SIM_REGIONS_MAX * (SIM_REGIONS_MAX - 1) / 2,
+    SIM_SCENARIO_NODES_MAX = 256,
+    SIM_SCENARIO_ACTIONS_MAX = 1024,
+    SIM_SCENARIO_NAME_BYTES = 65,
+};
+
+struct sim_scenario;
+
+/* Read a script of @size bytes. On ERR_MALFORMED and ERR_TOO_BIG @text says what is wrong and where:
+ * "@name:LINE: ...". */
+MUST_USE enum err sim_scenario_parse(const char *name, const char *script, size_t size,
+                                     struct sim_scenario **scenario_out, struct err_text *text);
+void sim_scenario_destroy(struct sim_scenario *s);
+
+/* The seed that the script names, or 1. */
+uint64_t sim_scenario_seed(const struct sim_scenario *s);
+
+struct sim_scenario_options {
+    uint64_t seed;
+    bool trace;            /* Keep a transcript. */
+    size_t trace_bytes_max;
+    bool untraced;         /* Not even its hash: for benchmarks. */
+};
+
+struct sim_link_report {
+    char from[SIM_SCENARIO_NAME_BYTES];
+    char to[SIM_SCENARIO_NAME_BYTES];
+    uint64_t bytes;
+    uint64_t cost_nusd;
+    double utilisation; /* Of its rate over the whole time, 0 to 1. */
+};
+
+struct sim_scenario_result {
+    char verdict[256]; /* Empty: everything held. */
+    int64_t now_ns;
+    uint64_t events;
+    uint64_t transcript_hash;
+    struct text transcript; /* If asked for. */
+    struct sim_echo_totals totals;
+    uint64_t fired[SIM_FAULT_KINDS];
+    struct sim_link_report *links; /* Between different regions. */
+    uint32_t links_count;
+};
+
+/* Let it happen. Errors are of this machine (ERR_NOMEM) or of names that the script gets wrong, with
+ * @text; a broken invariant is no error but a verdict. The caller releases the result. */
+MUST_USE enum err sim_scenario_run(const struct sim_scenario *s,
+                                   const struct sim_scenario_options *options,
+                                   struct sim_scenario_result *result_out, struct err_text *text);
+void sim_scenario_result_deinit(struct sim_scenario_result *result);
+
+/* The scenario that is run when none is given: three regions, all kinds of faults. */
+const char *sim_scenario_builtin(void);
+
+#endif

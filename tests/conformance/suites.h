@@ -1,0 +1,20 @@
+/* The lists of tests, one per file, that main.c joins into one. */
+
+#ifndef CONFORMANCE_SUITES_H
+#define CONFORMANCE_SUITES_H
+
+#include "fixture.h"
+
+/* For every carrier. */
+extern const struct CMUnitTest conf_exchange_tests[];
+extern const size_t conf_exchange_count;
+extern const struct CMUnitTest conf_cancel_tests[];
+extern const size_t conf_cancel_count;
+extern const struct CMUnitTest conf_silence_tests[];
+extern const size_t conf_silence_count;
+extern const struct CMUnitTest conf_damage_tests[];
+extern const size_t conf_damage_count;
+extern const struct CMUnitTest conf_pressure_tests[];
+extern const size_t conf_pressure_count;
+
+#endif
