@@ -21,6 +21,7 @@ enum {
     LIMIT_SEND_QUEUE_BYTES = 9 * 1024 * 1024,        /* Data bytes queued on one connection. */
     LIMIT_CONTROL_QUEUE_BYTES = 1024 * 1024,         /* Control bytes queued on one connection. */
     LIMIT_READ_TURN_BYTES = 1024 * 1024,             /* Read from one connection in one turn. */
+    LIMIT_SOFT_CLOSE_MS = 2000,                      /* For the other end to hang up. */
     LIMIT_STREAMS_PER_PEER = 16,
     LIMIT_PEERS = 1024,                              /* Peers of one endpoint. */
     LIMIT_WINDOW_FRAMES = 4096,                      /* Unacknowledged frames per peer. */

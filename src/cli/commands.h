@@ -5,6 +5,9 @@
 
 #include "cli/command.h"
 
+extern const struct cli_command cli_command_bench;
+extern const struct cli_command cli_command_bench_net;
+extern const struct cli_command cli_command_bench_sim;
 extern const struct cli_command cli_command_cert;
 extern const struct cli_command cli_command_cert_init;
 extern const struct cli_command cli_command_cert_issue;

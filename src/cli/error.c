@@ -88,6 +88,10 @@ const struct cli_error cli_errors[] = {
      "\"run\"; otherwise please report the scenario and the seed."},
     {CLI_ERROR_NO_MEMORY, CLI_FAILED, "out of memory", "The system gave no memory.",
      "Look at \"strait doctor\" and at the limits of the container or of the batch system."},
+    {CLI_ERROR_BENCH, CLI_FAILED, "benchmark that did not come to its end",
+     "One of the two sides of a benchmark could not be run. The message says which and why.",
+     "Look at \"strait doctor\": open files, memory, loopback. If the machine is fine, please "
+     "report it."},
     {0},
 };
 

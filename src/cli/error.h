@@ -35,6 +35,7 @@ enum cli_error_id {
     CLI_ERROR_SIM_BROKEN = 402,
 
     CLI_ERROR_NO_MEMORY = 901,
+    CLI_ERROR_BENCH = 902,
 };
 
 struct cli_error {

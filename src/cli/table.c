@@ -7,6 +7,9 @@
 /* clang-format off */
 const struct cli_command *const cli_commands[] = {
     &cli_command_sim,
+    &cli_command_bench,
+    &cli_command_bench_net,
+    &cli_command_bench_sim,
     &cli_command_cert,
     &cli_command_cert_init,
     &cli_command_cert_issue,

@@ -70,6 +70,7 @@ static struct loop *loop_alloc(bool manual)
         loop->alarm_fd = -1;
         heap_init(&loop->timers, LOOP_TIMERS_MAX);
         list_init(&loop->tasks);
+        list_init(&loop->late_tasks);
     }
     return loop;
 }
@@ -174,14 +175,21 @@ static void loop_run_timers(struct loop *loop)
     }
 }
 
-/* Tasks that tasks post run too, but not for ever: descriptors must get their turn. */
+static bool loop_has_tasks(const struct loop *loop)
+{
+    return !list_empty(&loop->tasks) || !list_empty(&loop->late_tasks);
+}
+
+/* Tasks that tasks post run too, but not for ever: descriptors must get their turn. The last round
+ * is for the late ones, so that those who always post again do not keep them from theirs. */
 static void loop_run_tasks(struct loop *loop)
 {
-    for (int round = 0; round < LOOP_TASK_ROUNDS && !list_empty(&loop->tasks); round++) {
+    for (int round = 0; round < LOOP_TASK_ROUNDS && loop_has_tasks(loop); round++) {
+        bool last = round == LOOP_TASK_ROUNDS - 1 && !list_empty(&loop->late_tasks);
         struct list batch;
         struct list *link;
 
-        list_take(&batch, &loop->tasks);
+        list_take(&batch, last || list_empty(&loop->tasks) ? &loop->late_tasks : &loop->tasks);
         while ((link = list_first(&batch)) != NULL) {
             struct loop_task *task = LIST_ENTRY(link, struct loop_task, link);
 
@@ -221,7 +229,7 @@ void loop_turn(struct loop *loop, int64_t wait_ns)
     if (timer_ns < until_ns) {
         until_ns = timer_ns;
     }
-    if (!list_empty(&loop->tasks) || until_ns <= now_ns) {
+    if (loop_has_tasks(loop) || until_ns <= now_ns) {
         (void)uv_run(&loop->uv, UV_RUN_NOWAIT);
     } else {
         loop_set_alarm(loop, until_ns);
@@ -249,7 +257,7 @@ int64_t loop_manual_next_ns(const struct loop *loop)
     int64_t at_ns = LOOP_NEVER;
 
     CHECK(loop->manual);
-    if (!list_empty(&loop->tasks)) {
+    if (loop_has_tasks(loop)) {
         return loop->now_ns;
     }
     (void)heap_first(&loop->timers, &at_ns);
@@ -344,14 +352,21 @@ void loop_task_init(struct loop_task *task, struct loop *loop,
     list_init(&task->link);
 }
 
+void loop_task_init_late(struct loop_task *task, struct loop *loop,
+                         void (*run)(struct loop_task *task, void *user), void *user)
+{
+    loop_task_init(task, loop, run, user);
+    task->late = true;
+}
+
 void loop_task_post(struct loop_task *task)
 {
     struct loop *loop = task->loop;
 
     if (list_empty(&task->link)) {
-        bool first = list_empty(&loop->tasks);
+        bool first = !loop_has_tasks(loop);
 
-        list_push_back(&loop->tasks, &task->link);
+        list_push_back(task->late ? &loop->late_tasks : &loop->tasks, &task->link);
         if (first) {
             loop_tell_wake(loop);
         }

@@ -82,6 +82,7 @@ bool loop_timer_active(const struct loop_timer *timer);
 /* Embedded in its owner; fields are private to src/loop. */
 struct loop_task {
     struct list link;
+    bool late;
     struct loop *loop;
     void (*run)(struct loop_task *task, void *user);
     void *user;
@@ -89,6 +90,10 @@ struct loop_task {
 
 void loop_task_init(struct loop_task *task, struct loop *loop,
                     void (*run)(struct loop_task *task, void *user), void *user);
+
+/* The same, but it runs after all others of its turn: what they produced goes out in one piece. */
+void loop_task_init_late(struct loop_task *task, struct loop *loop,
+                         void (*run)(struct loop_task *task, void *user), void *user);
 
 /* Run once at the end of this turn. Posting again before that changes nothing. */
 void loop_task_post(struct loop_task *task);

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { TIMERS = 24, TASKS = 10, STEPS = 6000, SEEDS = 8, TASK_ROUNDS = 16 };
+enum { TIMERS = 24, TASKS = 10, TASKS_LATE = 3, STEPS = 6000, SEEDS = 8, TASK_ROUNDS = 16 };
 
 struct model_timer {
     bool active;
@@ -70,14 +70,25 @@ static int model_first_task(void)
     return first;
 }
 
-static bool model_any_posted(void)
+/* The last few tasks are late ones. */
+static bool model_late(int task)
+{
+    return task >= TASKS - TASKS_LATE;
+}
+
+static bool model_posted(bool late)
 {
     for (int i = 0; i < TASKS; i++) {
-        if (m.model_tasks[i].posted) {
+        if (m.model_tasks[i].posted && model_late(i) == late) {
             return true;
         }
     }
     return false;
+}
+
+static bool model_any_posted(void)
+{
+    return model_posted(false) || model_posted(true);
 }
 
 static int64_t model_next_ns(void)
@@ -163,10 +174,12 @@ static void timer_fired(struct loop_timer *timer, void *user)
 
 static void begin_round(void)
 {
+    bool late = !model_posted(false) || (m.rounds == TASK_ROUNDS - 1 && model_posted(true));
+
     m.rounds++;
     assert_true(m.rounds <= TASK_ROUNDS);
     for (int i = 0; i < TASKS; i++) {
-        m.model_tasks[i].round = m.model_tasks[i].posted;
+        m.model_tasks[i].round = m.model_tasks[i].posted && model_late(i) == late;
     }
 }
 
@@ -219,7 +232,11 @@ static void model_begin(uint64_t seed)
                          OK);
     }
     for (int i = 0; i < TASKS; i++) {
-        loop_task_init(&m.tasks[i], m.loop, task_run, &m.model_tasks[i]);
+        if (model_late(i)) {
+            loop_task_init_late(&m.tasks[i], m.loop, task_run, &m.model_tasks[i]);
+        } else {
+            loop_task_init(&m.tasks[i], m.loop, task_run, &m.model_tasks[i]);
+        }
     }
 }
 

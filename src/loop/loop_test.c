@@ -388,6 +388,50 @@ static void test_a_task_that_posts_itself_does_not_keep_the_loop(void **state)
     stage_clear(&s);
 }
 
+static void make_late(struct stage *s, char name)
+{
+    struct letter *l = &s->letters[name - 'A'];
+
+    loop_task_init_late(&l->task, s->loop, letter_run, l);
+}
+
+static void test_a_late_task_runs_after_all_others(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_manual(&s);
+    make_late(&s, 'A');
+    make_late(&s, 'D');
+    s.letters[1].then = then_post_the_next;
+    loop_task_post(task_of(&s, 'D'));
+    loop_task_post(task_of(&s, 'A'));
+    loop_task_post(task_of(&s, 'A'));
+    assert_int_equal(loop_manual_next_ns(s.loop), 100);
+    loop_task_post(task_of(&s, 'B'));
+    loop_manual_advance(s.loop, 100);
+    assert_string_equal(s.said, "BCDA");
+    loop_task_post(task_of(&s, 'D'));
+    loop_task_cancel(task_of(&s, 'D'));
+    assert_true(loop_manual_next_ns(s.loop) == LOOP_NEVER);
+    stage_clear(&s);
+}
+
+static void test_a_late_task_runs_even_if_another_posts_itself(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_manual(&s);
+    make_late(&s, 'D');
+    s.letters[0].then = then_post_itself_twice;
+    loop_task_post(task_of(&s, 'D'));
+    loop_task_post(task_of(&s, 'A'));
+    loop_manual_advance(s.loop, 100);
+    assert_int_equal(s.said[s.said_bytes - 1], 'D');
+    stage_clear(&s);
+}
+
 static void then_cancel_the_others(struct letter *l)
 {
     for (int i = 0; i < LETTERS; i++) {
@@ -475,6 +519,7 @@ static bool dies(void (*what)(void))
     assert_true(child >= 0);
     if (child == 0) {
         (void)close(2);
+        (void)alarm(60); /* Should it hang instead. */
         what();
         _exit(0);
     }
@@ -725,6 +770,8 @@ int main(void)
         cmocka_unit_test(test_posting_twice_runs_once),
         cmocka_unit_test(test_a_task_that_posts_itself_does_not_keep_the_loop),
         cmocka_unit_test(test_a_task_can_be_taken_back),
+        cmocka_unit_test(test_a_late_task_runs_after_all_others),
+        cmocka_unit_test(test_a_late_task_runs_even_if_another_posts_itself),
         cmocka_unit_test(test_a_manual_loop_tells_when_it_wants_to_run),
         cmocka_unit_test(test_a_manual_loop_calls_when_it_wants_to_run_earlier),
         cmocka_unit_test(test_misuse_stops_the_process),

@@ -22,6 +22,11 @@ static void loop_poll_freed(uv_handle_t *handle)
     mem_free(handle->data);
 }
 
+static int loop_poll_uv_events(int events)
+{
+    return (events & LOOP_READABLE ? UV_READABLE : 0) | (events & LOOP_WRITABLE ? UV_WRITABLE : 0);
+}
+
 static void loop_poll_ready(uv_poll_t *handle, int status, int uv_events)
 {
     struct loop_poll *poll = handle->data;
@@ -33,12 +38,13 @@ static void loop_poll_ready(uv_poll_t *handle, int status, int uv_events)
     if (uv_events & UV_WRITABLE) {
         events |= LOOP_WRITABLE;
     }
-    /* libuv stops watching after an error: reading or writing will tell which one it is. */
+    /* libuv stops watching after an error. We go on, because bytes that came before it may have to
+     * be read first: the owner is called until it has met the error, or wants nothing more. */
     if (status < 0) {
         events = poll->events;
-        poll->events = 0;
+        CHECK(uv_poll_start(handle, loop_poll_uv_events(events), loop_poll_ready) == 0);
     }
-    poll->ready(events & (poll->events | (status < 0 ? events : 0)), poll->user);
+    poll->ready(events & poll->events, poll->user);
 }
 
 enum err loop_poll_create(struct loop *loop, int fd, void (*ready)(int events, void *user),
@@ -68,8 +74,6 @@ enum err loop_poll_create(struct loop *loop, int fd, void (*ready)(int events, v
 
 void loop_poll_want(struct loop_poll *poll, int events)
 {
-    int uv_events = 0;
-
     if (events == poll->events) {
         return;
     }
@@ -78,13 +82,7 @@ void loop_poll_want(struct loop_poll *poll, int events)
         (void)uv_poll_stop(&poll->handle);
         return;
     }
-    if (events & LOOP_READABLE) {
-        uv_events |= UV_READABLE;
-    }
-    if (events & LOOP_WRITABLE) {
-        uv_events |= UV_WRITABLE;
-    }
-    CHECK(uv_poll_start(&poll->handle, uv_events, loop_poll_ready) == 0);
+    CHECK(uv_poll_start(&poll->handle, loop_poll_uv_events(events), loop_poll_ready) == 0);
 }
 
 void loop_poll_destroy(struct loop_poll *poll)

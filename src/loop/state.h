@@ -15,6 +15,7 @@ struct loop {
     struct heap timers;
     uint32_t timers_reserved;
     struct list tasks;
+    struct list late_tasks; /* Run when no other is left. */
     int64_t now_ns; /* Manual only. */
     void (*wake)(struct loop *loop, void *user);
     void *wake_user;

@@ -119,7 +119,11 @@ static enum err net_acceptor_bind_unix(struct net_acceptor *a, const struct net_
 {
     struct sockaddr_un un = {.sun_family = AF_UNIX};
 
-    memcpy(un.sun_path, at->host, sizeof(un.sun_path) - 1);
+    if (strlen(at->host) >= sizeof(un.sun_path)) {
+        errno = ENAMETOOLONG;
+        return ERR_INVALID;
+    }
+    memcpy(un.sun_path, at->host, strlen(at->host));
     a->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (a->fd < 0) {
         return ERR_IO;

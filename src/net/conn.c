@@ -17,7 +17,7 @@ void net_conn_watch(struct net_conn *c)
     if (c->state != NET_CONN_OPEN) {
         return;
     }
-    if (!c->paused && !loop_timer_active(&c->pool_retry)) {
+    if ((!c->paused || c->soft_close) && !loop_timer_active(&c->pool_retry)) {
         events |= NET_STREAM_READABLE;
     }
     if (!net_conn_out_empty(c)) {
@@ -32,7 +32,7 @@ static void net_conn_free(struct net_conn *c)
     loop_task_cancel(&c->finish);
     loop_task_cancel(&c->resume);
     loop_timer_deinit(&c->pulse);
-    loop_timer_deinit(&c->stranger);
+    loop_timer_deinit(&c->patience);
     loop_timer_deinit(&c->pool_retry);
     net_conn_out_deinit(c);
     net_conn_in_deinit(c);
@@ -59,7 +59,7 @@ void net_conn_close(struct net_conn *c, enum err why, const char *text)
     loop_task_cancel(&c->flush);
     loop_task_cancel(&c->resume);
     loop_timer_stop(&c->pulse);
-    loop_timer_stop(&c->stranger);
+    loop_timer_stop(&c->patience);
     loop_timer_stop(&c->pool_retry);
     c->stream->ops->destroy(c->stream, why != OK && why != ERR_CANCELLED);
     c->stream = NULL;
@@ -70,10 +70,13 @@ void net_conn_close_soft(struct net_conn *c)
 {
     if (c->state == NET_CONN_OPENING) {
         net_conn_close(c, OK, NULL);
-        return;
     }
-    c->soft_close = true;
-    loop_task_post(&c->flush);
+    if (c->state == NET_CONN_OPEN && !c->soft_close) {
+        c->soft_close = true;
+        loop_timer_stop(&c->pulse);
+        loop_timer_start_in(&c->patience, (int64_t)LIMIT_SOFT_CLOSE_MS * 1000000);
+        loop_task_post(&c->flush);
+    }
 }
 
 void net_conn_abandon(struct net_conn *c)
@@ -86,19 +89,36 @@ void net_conn_abandon(struct net_conn *c)
     }
 }
 
-static void net_conn_opened(struct net_conn *c)
+/* The pulse starts when both ends know each other: before that a heartbeat would come in the place
+ * of the greeting, and patience is short anyway. */
+static void net_conn_start_pulse(struct net_conn *c)
 {
     struct net_liveness_config config = {c->config.heartbeat_ns, LIMIT_HEARTBEATS_MISSED};
-    int64_t now_ns = loop_now_ns(c->config.loop);
 
+    if (c->config.heartbeat_ns > 0) {
+        net_liveness_init(&c->liveness, &config, loop_now_ns(c->config.loop));
+        loop_timer_start(&c->pulse, net_liveness_next_ns(&c->liveness));
+    }
+}
+
+static void net_conn_opened(struct net_conn *c)
+{
     c->state = NET_CONN_OPEN;
     obs_counter_add(c->config.counters->connections, 1);
-    if (c->config.heartbeat_ns > 0) {
-        net_liveness_init(&c->liveness, &config, now_ns);
-        loop_timer_start(&c->pulse, net_liveness_next_ns(&c->liveness));
+    if (c->trusted) {
+        net_conn_start_pulse(c);
     }
     net_conn_watch(c);
     c->config.events->opened(c, c->config.user);
+}
+
+void net_conn_hung_up(struct net_conn *c, enum err rc)
+{
+    if (c->finished) {
+        net_conn_close(c, OK, NULL); /* As we wanted. */
+    } else {
+        net_conn_close(c, rc, c->stream->why.text[0] == '\0' ? NULL : c->stream->why.text);
+    }
 }
 
 static void net_conn_event(struct net_stream *s, int events, void *user)
@@ -106,8 +126,7 @@ static void net_conn_event(struct net_stream *s, int events, void *user)
     struct net_conn *c = user;
 
     if (events & NET_STREAM_FAILED) {
-        net_conn_close(c, s->failure,
-                       s->why.text[0] == '\0' ? err_string(s->failure) : s->why.text);
+        net_conn_hung_up(c, s->failure);
         return;
     }
     if (events & NET_STREAM_OPENED) {
@@ -142,6 +161,10 @@ static void net_conn_too_slow(struct loop_timer *timer, void *user)
     struct net_conn *c = user;
 
     (void)timer;
+    if (c->soft_close) {
+        net_conn_hung_up(c, ERR_TIMEOUT);
+        return;
+    }
     obs_counter_add(c->config.counters->strangers_refused, 1);
     net_conn_close(c, ERR_TIMEOUT, "not authenticated in time");
 }
@@ -165,14 +188,26 @@ static void net_conn_beat(struct net_conn *c)
     }
 }
 
-static void net_conn_pulse(struct loop_timer *timer, void *user)
+/* The other kernel acknowledges our heartbeats even if its process stands still. So what it takes
+ * counts only while more is waiting to be taken, or while it is us who do not listen. */
+static void net_conn_note_acked(struct net_conn *c)
 {
-    struct net_conn *c = user;
     struct net_stream_info info;
 
     c->stream->ops->info(c->stream, &info);
+    if (info.unsent_bytes > 0 || !net_conn_out_empty(c) || c->paused ||
+        loop_timer_active(&c->pool_retry)) {
+        c->acked_bytes = info.acked_bytes;
+    }
+}
+
+static void net_conn_pulse(struct loop_timer *timer, void *user)
+{
+    struct net_conn *c = user;
+
+    net_conn_note_acked(c);
     switch (net_liveness_tick(&c->liveness, loop_now_ns(c->config.loop), c->received_bytes,
-                              info.acked_bytes, c->sent_frames)) {
+                              c->acked_bytes, c->sent_frames)) {
     case NET_DEAD:
         obs_counter_add(c->config.counters->silent, 1);
         net_conn_close(c, ERR_TIMEOUT, "silent for three heartbeats");
@@ -191,14 +226,14 @@ static enum err net_conn_init(struct net_conn *c)
     struct loop *loop = c->config.loop;
     enum err rc = net_conn_out_init(c);
 
-    loop_task_init(&c->flush, loop, net_conn_flush, c);
+    loop_task_init_late(&c->flush, loop, net_conn_flush, c);
     loop_task_init(&c->finish, loop, net_conn_finish, c);
     loop_task_init(&c->resume, loop, net_conn_resume, c);
     if (rc == OK) {
         rc = loop_timer_init(&c->pulse, loop, net_conn_pulse, c);
     }
     if (rc == OK) {
-        rc = loop_timer_init(&c->stranger, loop, net_conn_too_slow, c);
+        rc = loop_timer_init(&c->patience, loop, net_conn_too_slow, c);
     }
     if (rc == OK) {
         rc = loop_timer_init(&c->pool_retry, loop, net_conn_pool_retry, c);
@@ -226,7 +261,7 @@ enum err net_conn_create(const struct net_conn_config *config, struct net_stream
     stream->event = net_conn_event;
     stream->user = c;
     if (!c->trusted) {
-        loop_timer_start_in(&c->stranger, config->stranger_ns);
+        loop_timer_start_in(&c->patience, config->stranger_ns);
     }
     *conn_out = c;
     return OK;
@@ -234,8 +269,13 @@ enum err net_conn_create(const struct net_conn_config *config, struct net_stream
 
 void net_conn_trust(struct net_conn *c)
 {
+    if (!c->trusted && !c->soft_close) {
+        loop_timer_stop(&c->patience);
+        if (c->state == NET_CONN_OPEN) {
+            net_conn_start_pulse(c);
+        }
+    }
     c->trusted = true;
-    loop_timer_stop(&c->stranger);
 }
 
 void net_conn_pause(struct net_conn *c, bool paused)

@@ -96,10 +96,16 @@ static void net_conn_starve(struct net_conn *c)
     net_conn_watch(c);
 }
 
+/* True while frames are wanted; each one that is delivered may change that. */
+static bool net_conn_listens(const struct net_conn *c)
+{
+    return c->state == NET_CONN_OPEN && !c->paused && !c->soft_close;
+}
+
 /* Parse what is staged. Returns false when reading must not go on. */
 static bool net_conn_parse(struct net_conn *c)
 {
-    while (c->state == NET_CONN_OPEN && !c->paused && c->large == NULL) {
+    while (net_conn_listens(c) && c->large == NULL) {
         uint32_t left = buf_size(c->stage) - c->stage_start;
         struct net_frame frame = {.buf = NULL};
         enum wire_reason reason = WIRE_REASON_NONE;
@@ -132,7 +138,7 @@ static bool net_conn_parse(struct net_conn *c)
         c->large_flow = frame.header.body_bytes > NET_STAGE_FRAME_MAX;
         net_conn_deliver(c, &frame);
     }
-    return c->state == NET_CONN_OPEN && !c->paused;
+    return net_conn_listens(c);
 }
 
 /* The large frame is complete. */
@@ -226,11 +232,46 @@ static bool net_conn_digest(struct net_conn *c)
     return true;
 }
 
+/* After a soft close what comes is of no interest, but it must be taken: a socket that is closed
+ * over unread bytes is reset, and what we wrote last would be lost with it. */
+static void net_conn_drain(struct net_conn *c)
+{
+    size_t budget = LIMIT_READ_TURN_BYTES;
+
+    c->stage_start = 0;
+    buf_truncate(c->stage, 0);
+    while (budget > 0) {
+        struct iovec iov = {buf_bytes(c->stage), NET_STAGE_BYTES};
+        size_t n = 0;
+        enum err rc = c->stream->ops->read(c->stream, &iov, 1, &n);
+
+        if (rc == ERR_AGAIN) {
+            return;
+        }
+        if (rc != OK) {
+            net_conn_hung_up(c, rc);
+            return;
+        }
+        if (n < iov.iov_len) {
+            return;
+        }
+        budget = n < budget ? budget - n : 0;
+    }
+    loop_task_post(&c->resume);
+}
+
 void net_conn_read(struct net_conn *c)
 {
     size_t budget = LIMIT_READ_TURN_BYTES;
 
-    if (c->state != NET_CONN_OPEN || c->paused || !net_conn_have_stage(c) || !net_conn_digest(c)) {
+    if (c->state != NET_CONN_OPEN || (c->paused && !c->soft_close) || !net_conn_have_stage(c)) {
+        return;
+    }
+    if (c->soft_close) {
+        net_conn_drain(c);
+        return;
+    }
+    if (!net_conn_digest(c)) {
         return;
     }
     while (budget > 0) {
@@ -244,7 +285,7 @@ void net_conn_read(struct net_conn *c)
             return;
         }
         if (rc != OK) {
-            net_conn_close(c, rc, c->stream->why.text[0] != '\0' ? c->stream->why.text : NULL);
+            net_conn_hung_up(c, rc);
             return;
         }
         net_conn_received(c, n);

@@ -283,6 +283,7 @@ void net_conn_flush(struct loop_task *task, void *user)
             break;
         }
         if (rc != OK) {
+            net_conn_read(c); /* Perhaps it said why, before it left. */
             net_conn_close(c, rc, NULL);
             return;
         }
@@ -293,7 +294,8 @@ void net_conn_flush(struct loop_task *task, void *user)
     }
     net_conn_watch(c);
     net_conn_tell_writable(c);
-    if (c->soft_close && c->state == NET_CONN_OPEN && net_conn_out_empty(c)) {
-        net_conn_close(c, OK, NULL);
+    if (c->soft_close && !c->finished && c->state == NET_CONN_OPEN && net_conn_out_empty(c)) {
+        c->finished = true;
+        c->stream->ops->finish(c->stream);
     }
 }

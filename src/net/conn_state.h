@@ -46,15 +46,17 @@ struct net_conn {
     struct err_text why_text;
     bool trusted;
     bool paused;
-    bool soft_close;
+    bool soft_close; /* We say no more and hear no more; the other end shall hang up. */
+    bool finished;   /* The stream knows. */
     struct loop_task flush;  /* Writes what the turn has queued. */
     struct loop_task finish; /* Calls closed() and frees. */
     struct loop_task resume; /* Goes on reading after the turn's budget was used. */
     struct loop_timer pulse;
-    struct loop_timer stranger;
+    struct loop_timer patience; /* Until it is trusted, or until it hangs up after a soft close. */
     struct loop_timer pool_retry; /* After the pool had no buffer to receive into. */
     struct net_liveness liveness;
     uint64_t received_bytes;
+    uint64_t acked_bytes; /* As far as that is a sign of life. */
     uint64_t sent_frames;
     int64_t beat_sent_ns;     /* Last heartbeat from the other end: its clock, */
     int64_t beat_received_ns; /* and ours. */
@@ -83,7 +85,8 @@ bool net_conn_out_empty(const struct net_conn *c);
 void net_conn_in_deinit(struct net_conn *c);
 void net_conn_read(struct net_conn *c);
 
-/* conn.c: watch for what is of use now. */
+/* conn.c: watch for what is of use now; the stream has ended, or did not end in time. */
 void net_conn_watch(struct net_conn *c);
+void net_conn_hung_up(struct net_conn *c, enum err rc);
 
 #endif

@@ -54,6 +54,9 @@ enum err net_counters_init(struct net_counters *c, struct obs_registry *registry
          NULL},
         {&c->duplicates, "strait_duplicate_frames_total", "Frames recognised as seen before.", NULL,
          NULL},
+        {&c->probe_trains, "strait_probe_trains_total", "Trains of probes answered.", NULL, NULL},
+        {&c->probes_ignored, "strait_probes_ignored_total",
+         "Probes and reports that were late, foreign or over the limit.", NULL, NULL},
         {&c->queue_full, "strait_queue_full_total", "Sends held back by a full queue.", NULL, NULL},
     };
     struct obs_desc rtt = {.name = "strait_link_rtt_seconds",

@@ -20,7 +20,9 @@ struct net_counters {
     struct obs_counter *resent;     /* Frames sent again after a reconnect. */
     struct obs_counter *duplicates; /* Frames recognised as seen before. */
     struct obs_counter *queue_full; /* ERR_AGAIN given to senders. */
-    struct obs_histogram *rtt;      /* Of heartbeats. */
+    struct obs_counter *probe_trains;   /* Trains of probes that were answered. */
+    struct obs_counter *probes_ignored; /* Late, foreign, or over the limit; reports too. */
+    struct obs_histogram *rtt;          /* Of heartbeats. */
 };
 
 /* Create all of them in @registry, or find those that are there. */

@@ -74,6 +74,9 @@ static void net_dialer_finish(struct net_dialer *d, enum err rc, int fd)
 static void net_dialer_failed(struct net_dialer *d, int error)
 {
     d->last = net_socket_err(error);
+    if (d->last == ERR_AGAIN) {
+        d->last = ERR_UNREACHABLE; /* A unix socket with too many waiting before us. */
+    }
     (void)snprintf(d->why, sizeof(d->why), "%s", strerror(error));
     net_dialer_forget_fd(d);
     loop_task_post(&d->next);
@@ -147,15 +150,19 @@ static void net_dialer_resolved(enum err rc, const struct addrinfo *list, void *
     loop_task_post(&d->next);
 }
 
-static void net_dialer_unix(struct net_dialer *d)
+static enum err net_dialer_unix(struct net_dialer *d)
 {
     struct sockaddr_un *un = (struct sockaddr_un *)&d->candidates[0].address;
 
+    if (strlen(d->to.host) >= sizeof(un->sun_path)) {
+        return ERR_INVALID;
+    }
     un->sun_family = AF_UNIX;
-    memcpy(un->sun_path, d->to.host, sizeof(un->sun_path) - 1);
+    memcpy(un->sun_path, d->to.host, strlen(d->to.host));
     d->candidates[0].size = sizeof(*un);
     d->candidates_count = 1;
     loop_task_post(&d->next);
+    return OK;
 }
 
 /* An address in digits needs no resolver; a name goes to it. */
@@ -180,7 +187,7 @@ enum err net_dialer_start(struct loop *loop, const struct net_address *to,
                           void *user, struct net_dialer **dialer_out)
 {
     struct net_dialer *d = mem_zalloc(sizeof(*d));
-    enum err rc = OK;
+    enum err rc;
 
     if (d == NULL) {
         return ERR_NOMEM;
@@ -193,11 +200,7 @@ enum err net_dialer_start(struct loop *loop, const struct net_address *to,
     d->done = done;
     d->user = user;
     loop_task_init(&d->next, loop, net_dialer_try, d);
-    if (to->scheme == NET_SCHEME_UNIX) {
-        net_dialer_unix(d);
-    } else {
-        rc = net_dialer_resolve(d);
-    }
+    rc = to->scheme == NET_SCHEME_UNIX ? net_dialer_unix(d) : net_dialer_resolve(d);
     if (rc != OK) {
         mem_free(d);
         return rc;

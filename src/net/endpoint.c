@@ -87,6 +87,8 @@ void net_peer_free(struct net_peer *p)
         net_conn_abandon(p->slots[i].conn);
     }
     loop_timer_deinit(&p->grace);
+    loop_timer_deinit(&p->ack_retry);
+    net_probe_deinit(p);
     loop_task_cancel(&p->ack);
     loop_task_cancel(&p->end);
     net_outbox_deinit(&p->outbox);
@@ -188,7 +190,7 @@ static void net_endpoint_accepted(struct net_stream *stream, const struct net_so
                                   void *user)
 {
     struct net_endpoint *e = user;
-    struct net_stranger *s = mem_zalloc(sizeof(*s));
+    struct net_stranger *s = stream == NULL ? NULL : mem_zalloc(sizeof(*s));
     struct net_conn_config config = {
         .loop = e->config.loop,
         .pool = e->config.pool,
@@ -201,7 +203,9 @@ static void net_endpoint_accepted(struct net_stream *stream, const struct net_so
 
     if (s == NULL || net_conn_create(&config, stream, &s->conn) != OK) {
         mem_free(s);
-        stream->ops->destroy(stream, true);
+        if (stream != NULL) {
+            stream->ops->destroy(stream, true);
+        }
         net_admit_done(&e->admit);
         return;
     }

@@ -82,9 +82,14 @@ static void net_greet_received(const struct net_endpoint *e, const struct wire_h
 }
 
 /* The other end is another process than before: its numbers start anew. */
-static void net_greet_new_incarnation(struct net_peer *p, uint64_t incarnation)
+static void net_greet_new_incarnation(struct net_slot *slot, uint64_t incarnation)
 {
-    p->restarted = p->incarnation != 0;
+    struct net_peer *p = slot->peer;
+
+    if (p->incarnation != 0) {
+        net_peer_keep_only(slot, "its process was replaced by a new one");
+        p->restarted = true;
+    }
     p->incarnation = incarnation;
     net_window_init(&p->received, 0);
     net_window_init(&p->acked, 0);
@@ -137,15 +142,20 @@ static enum err net_greet_welcomed(struct net_slot *slot, const struct net_frame
         return rc;
     }
     net_greet_identity(&welcome, &who);
-    if (wire_version_choose(&welcome) == 0 || !net_greet_believable(p->endpoint, slot->conn, &who)) {
-        return ERR_REFUSED;
+    if (wire_version_choose(&welcome) == 0) {
+        return ERR_VERSION;
+    }
+    if (!net_greet_believable(p->endpoint, slot->conn, &who)) {
+        net_conn_close(slot->conn, ERR_REFUSED, "its certificate names somebody else");
+        return OK;
     }
     if (p->met && !pki_identity_equal(&p->identity, &who)) {
-        return ERR_REFUSED; /* Somebody else lives at that address now. */
+        net_conn_close(slot->conn, ERR_REFUSED, "somebody else answers at that address now");
+        return OK;
     }
     p->identity = who;
     if (welcome.incarnation != p->incarnation) {
-        net_greet_new_incarnation(p, welcome.incarnation);
+        net_greet_new_incarnation(slot, welcome.incarnation);
     }
     net_greet_skip_acked(p, welcome.send_base);
     net_greet_received(p->endpoint, &welcome, &received);
@@ -161,6 +171,7 @@ enum err net_greet_answer(struct net_slot *slot, const struct net_frame *frame)
     case WIRE_REFUSE:
         return net_greet_refused(slot, frame);
     default:
+        obs_counter_add(slot->peer->endpoint->counters.refused[WIRE_REASON_TYPE], 1);
         return ERR_PEER;
     }
 }
@@ -220,6 +231,7 @@ static enum err net_greet_newcomer(struct net_endpoint *e, const struct pki_iden
     }
     p->identity = *who;
     p->incarnation = hello->incarnation;
+    loop_timer_start_in(&p->grace, e->config.grace_ns); /* Until all of its streams are here. */
     if (before != NULL) {
         memcpy(p->retired + 1, before->retired, sizeof(p->retired) - sizeof(p->retired[0]));
         p->retired[0] = before->incarnation;
@@ -329,7 +341,10 @@ enum err net_greet_stranger(struct net_stranger *s, const struct net_frame *fram
     }
     net_greet_identity(&hello, &who);
     if (!net_greet_believable(e, s->conn, &who)) {
-        return net_greet_refuse(s, WIRE_REFUSAL_IDENTITY, "your certificate names somebody else");
+        return net_greet_refuse(s, WIRE_REFUSAL_IDENTITY,
+                                net_conn_stream(s->conn)->authenticated
+                                    ? "your certificate names somebody else"
+                                    : "without a certificate nobody is believed here");
     }
     if (hello.incarnation == e->config.incarnation &&
         pki_identity_equal(&who, &e->config.identity)) {

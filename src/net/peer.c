@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+enum { NET_ACK_RETRY_NS = 1000000 };
+
 static uint32_t net_peer_live(const struct net_peer *p)
 {
     uint32_t count = 0;
@@ -93,7 +95,7 @@ enum err net_peer_send_sealed(struct net_peer *p, enum net_priority priority, st
     return rc;
 }
 
-static struct net_slot *net_peer_first_live(struct net_peer *p)
+struct net_slot *net_peer_first_live(struct net_peer *p)
 {
     for (uint16_t i = 0; i < p->streams; i++) {
         if (p->slots[i].live) {
@@ -132,7 +134,8 @@ static void net_peer_send_ack(struct loop_task *task, void *user)
     }
     net_window_to_wire(&p->acked, &acked);
     if (wire_ack_encode(p->endpoint->config.pool, &acked, &frame) != OK) {
-        return; /* The next heartbeat's turn tries again. */
+        loop_timer_start_in(&p->ack_retry, NET_ACK_RETRY_NS);
+        return;
     }
     if (net_peer_send_once(p, frame) != OK) {
         buf_unref(frame);
@@ -141,9 +144,16 @@ static void net_peer_send_ack(struct loop_task *task, void *user)
     p->ack_due = false;
 }
 
+static void net_peer_retry_ack(struct loop_timer *timer, void *user)
+{
+    (void)timer;
+    net_peer_send_ack(NULL, user);
+}
+
 static enum err net_peer_take_ack(struct net_peer *p, const struct net_frame *frame)
 {
     struct wire_window acked;
+    uint64_t bytes = net_outbox_bytes(&p->outbox);
     enum err rc = wire_ack_decode(frame->body, frame->header.body_bytes, &acked);
 
     if (rc == OK) {
@@ -153,6 +163,7 @@ static enum err net_peer_take_ack(struct net_peer *p, const struct net_frame *fr
         obs_counter_add(p->endpoint->counters.refused[WIRE_REASON_BODY], 1);
         return rc;
     }
+    net_link_acked(p, bytes - net_outbox_bytes(&p->outbox));
     if (p->blocked && net_outbox_roomy(&p->outbox)) {
         p->blocked = false;
         if (p->endpoint->config.events->writable != NULL) {
@@ -178,6 +189,7 @@ static enum err net_peer_take_numbered(struct net_peer *p, const struct net_fram
         }
         return OK;
     case NET_WINDOW_BEYOND:
+        obs_counter_add(p->endpoint->counters.refused[WIRE_REASON_BODY], 1);
         return ERR_PEER;
     case NET_WINDOW_NEW:
         break;
@@ -229,12 +241,16 @@ static enum err net_slot_frame(struct net_conn *conn, const struct net_frame *fr
     case WIRE_REFUSE:
     case WIRE_ENROLL:
     case WIRE_ENROLLED:
+        obs_counter_add(p->endpoint->counters.refused[WIRE_REASON_TYPE], 1);
         return ERR_PEER; /* Not after the greeting. */
     case WIRE_ACK:
         return net_peer_take_ack(p, frame);
     case WIRE_BYE:
         net_peer_take_bye(p, frame);
         return OK;
+    case WIRE_PROBE:
+    case WIRE_PROBE_REPORT:
+        return net_probe_take(p, frame);
     default:
         break;
     }
@@ -264,12 +280,33 @@ static void net_peer_went_down(struct net_peer *p, enum err why, const char *tex
     const struct net_endpoint_config *config = &p->endpoint->config;
 
     p->up = false;
+    net_probe_down(p);
     LOG_INF("net", "%s/%s is down: %s", p->identity.site, p->identity.name, text);
     if (!p->dialled) {
         loop_timer_start_in(&p->grace, config->grace_ns);
     }
     if (config->events->down != NULL) {
         config->events->down(p, why, text, config->user);
+    }
+}
+
+/* End all connections but one: the others still lead to a process that is no more, and what comes
+ * from it would be taken for the numbers of its successor. */
+void net_peer_keep_only(struct net_slot *keep, const char *text)
+{
+    struct net_peer *p = keep->peer;
+
+    for (uint16_t i = 0; i < p->streams; i++) {
+        struct net_slot *slot = &p->slots[i];
+
+        if (slot != keep && slot->conn != NULL) {
+            slot->live = false;
+            net_outbox_detach(&p->outbox, (uint8_t)i);
+            net_conn_close(slot->conn, ERR_CLOSED, text);
+        }
+    }
+    if (p->up) {
+        net_peer_went_down(p, ERR_CLOSED, text);
     }
 }
 
@@ -375,6 +412,7 @@ static void net_peer_ended(struct loop_task *task, void *user)
             return;
         }
     }
+    net_probe_settle(p);
     config->events->lost(p, p->why, p->why_text.text, config->user);
     net_peer_free(p);
 }
@@ -469,6 +507,12 @@ enum err net_peer_init(struct net_peer *p, struct net_endpoint *e, uint16_t stre
     rc = net_peer_init_slots(p);
     if (rc == OK) {
         rc = loop_timer_init(&p->grace, e->config.loop, net_peer_grace_over, p);
+    }
+    if (rc == OK) {
+        rc = loop_timer_init(&p->ack_retry, e->config.loop, net_peer_retry_ack, p);
+    }
+    if (rc == OK) {
+        rc = net_probe_init(p);
     }
     return rc;
 }

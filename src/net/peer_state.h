@@ -10,6 +10,7 @@
 #include "net/counters.h"
 #include "net/endpoint.h"
 #include "net/outbox.h"
+#include "net/probe_state.h"
 
 enum { NET_RETIRED_MAX = 16 }; /* Old incarnations of a member that are remembered. */
 
@@ -44,10 +45,14 @@ struct net_peer {
     struct net_window acked;
     bool ack_due;
     struct loop_task ack;
+    struct loop_timer ack_retry; /* After the pool had no buffer for one. */
     struct loop_task end;
     struct loop_timer grace;
     enum err why;
     struct err_text why_text;
+    struct net_probe probe;
+    struct net_probe_answer answer;
+    struct net_link traffic;
     void *user;
 };
 
@@ -90,8 +95,10 @@ MUST_USE enum err net_greet_stranger(struct net_stranger *stranger, const struct
 /* peer.c */
 MUST_USE enum err net_peer_init(struct net_peer *p, struct net_endpoint *e, uint16_t streams);
 extern const struct net_conn_events net_slot_events;
+struct net_slot *net_peer_first_live(struct net_peer *p); /* NULL: none. */
 void net_slot_dial(struct net_slot *slot);
 void net_slot_live(struct net_slot *slot, const struct net_window *received);
+void net_peer_keep_only(struct net_slot *keep, const char *text);
 void net_peer_lose(struct net_peer *p, enum err why, const char *text);
 
 #endif

@@ -14,6 +14,7 @@ struct net_plain {
     struct loop_poll *poll;
     struct loop_task opened; /* Accepted streams are open at once, but say so from the loop. */
     uint64_t written_bytes;
+    uint64_t acked_bytes; /* Unix sockets: at least that much was read. */
 };
 
 struct net_plain_listen {
@@ -85,6 +86,16 @@ static void net_plain_want(struct net_stream *s, int events)
     loop_poll_want(p->poll, wanted);
 }
 
+/* A unix socket tells what its unread bytes occupy, which is more than they are: what is left when
+ * that is taken off has been read for sure. */
+static uint64_t net_plain_acked(struct net_plain *p, uint64_t occupied_bytes)
+{
+    if (p->written_bytes > occupied_bytes && p->written_bytes - occupied_bytes > p->acked_bytes) {
+        p->acked_bytes = p->written_bytes - occupied_bytes;
+    }
+    return p->acked_bytes;
+}
+
 static void net_plain_info(struct net_stream *s, struct net_stream_info *out)
 {
     struct net_plain *p = (struct net_plain *)s;
@@ -93,9 +104,14 @@ static void net_plain_info(struct net_stream *s, struct net_stream_info *out)
     if (p->fd >= 0) {
         net_socket_info(p->fd, out);
         if (out->acked_bytes == 0) {
-            out->acked_bytes = p->written_bytes - out->unsent_bytes; /* Unix sockets. */
+            out->acked_bytes = net_plain_acked(p, out->unsent_bytes);
         }
     }
+}
+
+static void net_plain_finish(struct net_stream *s)
+{
+    net_socket_finish(((struct net_plain *)s)->fd);
 }
 
 static enum err net_plain_pace(struct net_stream *s, uint64_t bytes_per_s)
@@ -108,6 +124,7 @@ static const struct net_stream_ops net_plain_ops = {
     .read = net_plain_read,
     .want = net_plain_want,
     .info = net_plain_info,
+    .finish = net_plain_finish,
     .pace = net_plain_pace,
     .destroy = net_plain_destroy,
 };
@@ -191,11 +208,13 @@ static void net_plain_accepted(int fd, const struct net_source *source, void *us
 
     if (net_plain_create(l->loop, &p) != OK) {
         net_socket_close(fd, true);
+        l->accept.accepted(NULL, source, l->accept.user);
         return;
     }
     if (loop_poll_create(l->loop, fd, net_plain_ready, p, &p->poll) != OK) {
         net_socket_close(fd, true);
         mem_free(p);
+        l->accept.accepted(NULL, source, l->accept.user);
         return;
     }
     p->fd = fd;

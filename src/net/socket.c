@@ -118,6 +118,11 @@ void net_socket_info(int fd, struct net_stream_info *out)
     }
 }
 
+void net_socket_finish(int fd)
+{
+    (void)shutdown(fd, SHUT_WR);
+}
+
 void net_socket_close(int fd, bool abort)
 {
     if (abort) {

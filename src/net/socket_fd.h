@@ -9,6 +9,7 @@
 void net_socket_tune(int fd, bool tcp, const struct net_socket_options *options);
 
 /* As in struct net_stream_ops. */
+void net_socket_finish(int fd);
 MUST_USE enum err net_socket_write(int fd, const struct iovec *iov, int count, size_t *done_out);
 MUST_USE enum err net_socket_read(int fd, const struct iovec *iov, int count, size_t *done_out);
 

@@ -45,6 +45,10 @@ struct net_stream_ops {
 
     void (*info)(struct net_stream *s, struct net_stream_info *out);
 
+    /* Nothing more will be written: the other end gets all that was, and then ERR_CLOSED. Reading
+     * goes on. */
+    void (*finish)(struct net_stream *s);
+
     /* Limit the rate; zero: no limit. ERR_INVALID where the carrier cannot. */
     enum err (*pace)(struct net_stream *s, uint64_t bytes_per_s);
 
@@ -83,7 +87,8 @@ struct net_listener {
 /* May refuse before anything was spent on the stranger: false closes at once. */
 typedef bool (*net_admit_fn)(const struct net_source *source, void *user);
 
-/* The receiver owns the stream, which is not opened yet. */
+/* The receiver owns the stream, which is not opened yet. NULL: there was no memory for one that had
+ * been admitted. */
 typedef void (*net_accepted_fn)(struct net_stream *s, const struct net_source *source, void *user);
 
 struct net_accept {

@@ -40,6 +40,7 @@ struct net_tls {
     struct net_dialer *dialer;
     bool server;
     bool open;
+    bool finishing; /* Say good-bye once nothing is staged. */
     int fd;
     int wanted; /* By our owner. */
     struct loop_poll *poll;
@@ -129,6 +130,15 @@ static enum err net_tls_judge(struct net_tls *t, int status)
     }
 }
 
+/* The last words. If there is no room for them, the end of the connection has to do. */
+static void net_tls_say_finished(struct net_tls *t)
+{
+    t->finishing = false;
+    (void)SSL_shutdown(t->ssl);
+    ERR_clear_error();
+    net_socket_finish(t->fd);
+}
+
 /* Give the staged bytes to OpenSSL. */
 static enum err net_tls_flush(struct net_tls *t)
 {
@@ -143,6 +153,9 @@ static enum err net_tls_flush(struct net_tls *t)
         t->stage_start += (uint32_t)done;
     }
     t->stage_start = t->stage_end = 0;
+    if (t->finishing) {
+        net_tls_say_finished(t);
+    }
     return OK;
 }
 
@@ -239,6 +252,16 @@ static void net_tls_info(struct net_stream *s, struct net_stream_info *out)
     }
 }
 
+static void net_tls_finish(struct net_stream *s)
+{
+    struct net_tls *t = (struct net_tls *)s;
+
+    t->finishing = true;
+    if (t->stage_start == t->stage_end) {
+        net_tls_say_finished(t);
+    }
+}
+
 static enum err net_tls_pace(struct net_stream *s, uint64_t bytes_per_s)
 {
     return net_socket_pace(((struct net_tls *)s)->fd, bytes_per_s);
@@ -249,6 +272,7 @@ static const struct net_stream_ops net_tls_ops = {
     .read = net_tls_read,
     .want = net_tls_want,
     .info = net_tls_info,
+    .finish = net_tls_finish,
     .pace = net_tls_pace,
     .destroy = net_tls_destroy,
 };
@@ -430,10 +454,12 @@ static void net_tls_accepted(int fd, const struct net_source *source, void *user
 
     if (net_tls_create(l->transport, true, &t) != OK) {
         net_socket_close(fd, true);
+        l->accept.accepted(NULL, source, l->accept.user);
         return;
     }
     if (net_tls_begin(t, fd) != OK) {
         net_tls_destroy(&t->base, true);
+        l->accept.accepted(NULL, source, l->accept.user);
         return;
     }
     l->accept.accepted(&t->base, source, l->accept.user);

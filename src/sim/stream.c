@@ -171,6 +171,17 @@ static void sim_stream_info(struct net_stream *s, struct net_stream_info *out)
     };
 }
 
+static void sim_stream_finish(struct net_stream *s)
+{
+    struct sim_end *end = (struct sim_end *)s;
+    struct mem_plan plan = mem_fail_suspend();
+
+    if (end->state == SIM_END_OPEN && !end->say_failed) {
+        sim_pipe_finish(&end->out);
+    }
+    mem_fail_resume(plan);
+}
+
 static enum err sim_stream_pace(struct net_stream *s, uint64_t bytes_per_s)
 {
     (void)s;
@@ -215,6 +226,7 @@ static const struct net_stream_ops sim_stream_ops = {
     .read = sim_stream_read,
     .want = sim_stream_want,
     .info = sim_stream_info,
+    .finish = sim_stream_finish,
     .pace = sim_stream_pace,
     .destroy = sim_stream_destroy,
 };

@@ -200,6 +200,15 @@ static void faulty_info(struct net_stream *s, struct net_stream_info *out)
     }
 }
 
+static void faulty_finish(struct net_stream *s)
+{
+    struct faulty_stream *f = (struct faulty_stream *)s;
+
+    if (f->inner != NULL) {
+        f->inner->ops->finish(f->inner);
+    }
+}
+
 static enum err faulty_pace(struct net_stream *s, uint64_t bytes_per_s)
 {
     struct faulty_stream *f = (struct faulty_stream *)s;
@@ -225,6 +234,7 @@ static const struct net_stream_ops faulty_ops = {
     .read = faulty_read,
     .want = faulty_want,
     .info = faulty_info,
+    .finish = faulty_finish,
     .pace = faulty_pace,
     .destroy = faulty_destroy,
 };

@@ -75,15 +75,15 @@ static void test_control_overtakes_data_that_was_not_begun(void **state)
 static void test_a_full_queue_of_bytes_says_again_and_writable_follows(void **state)
 {
     struct conf_pair pair;
-    uint32_t sent;
+    uint32_t sent, blocked;
 
     conf_pair_open(&pair, *state);
     conf_pair_wait(&pair);
     pressure_pause(pair.b, true);
     sent = pressure_fill(pair.a, 1024 * 1024, 0);
+    blocked = pair.a->writable[NET_DATA];
     assert_int_equal(conf_send(pair.a, NET_DATA, 1024 * 1024, sent), ERR_AGAIN);
     assert_true(net_conn_queued_bytes(pair.a->conn) > LIMIT_SEND_QUEUE_BYTES / 2);
-    assert_int_equal(pair.a->writable[NET_DATA], 0);
     assert_true(obs_counter_value(pair.world->a.counters.queue_full) > 0);
     /* A full data queue does not hold control back, and the other way round. */
     assert_int_equal(conf_send(pair.a, NET_CONTROL, 1000, 0), OK);
@@ -91,7 +91,7 @@ static void test_a_full_queue_of_bytes_says_again_and_writable_follows(void **st
     while (pair.b->frames < sent + 1) {
         assert_true(conf_step(pair.world, conf_now_ns(pair.world) + CONF_LIMIT_NS));
     }
-    assert_int_equal(pair.a->writable[NET_DATA], 1);
+    assert_true(pair.a->writable[NET_DATA] > blocked);
     assert_int_equal(net_conn_queued_bytes(pair.a->conn), 0);
     assert_int_equal(conf_send(pair.a, NET_DATA, 1024 * 1024, 0), OK);
     conf_pair_close(&pair);
@@ -113,7 +113,7 @@ static void test_a_full_queue_of_frames_says_again(void **state)
     while (pair.b->frames < sent) {
         assert_true(conf_step(pair.world, conf_now_ns(pair.world) + CONF_LIMIT_NS));
     }
-    assert_int_equal(pair.a->writable[NET_DATA], 1);
+    assert_true(pair.a->writable[NET_DATA] > 0);
     conf_pair_close(&pair);
 }
 
@@ -138,7 +138,7 @@ static void test_a_full_control_queue_says_again(void **state)
     while (pair.b->frames < sent + 1) {
         assert_true(conf_step(pair.world, conf_now_ns(pair.world) + CONF_LIMIT_NS));
     }
-    assert_int_equal(pair.a->writable[NET_CONTROL], 1);
+    assert_true(pair.a->writable[NET_CONTROL] > 0);
     conf_pair_close(&pair);
 }
 

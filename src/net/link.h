@@ -1,0 +1,31 @@
+/* What is known of the way to a peer without asking anybody: how fast its traffic was delivered
+ * lately, or what the last probe found. Costs nothing on the way. */
+
+#ifndef NET_LINK_H
+#define NET_LINK_H
+
+#include "net/endpoint.h"
+
+enum net_link_kind {
+    NET_LINK_TRAFFIC, /* Delivery rate of real traffic. */
+    NET_LINK_PROBE,   /* The last probe that was successful. */
+};
+
+/* Bytes per second, all streams of the session together for traffic. .at_least: the traffic was
+ * less than the link could carry, or the probe did not reach its limit. */
+struct net_link_estimate {
+    enum net_link_kind kind;
+    uint64_t low;
+    uint64_t high;
+    bool at_least;
+    int64_t age_ns;
+    int64_t rtt_ns; /* Zero: not known. */
+};
+
+/* The best there is, in this order: traffic of the last ten seconds that had to wait for the link;
+ * the last probe; traffic of the last ten seconds that did not fill the link. A tenth of a second
+ * and a chunk acknowledged without a pause are the least that counts. ERR_NOT_FOUND: nothing is
+ * known. */
+MUST_USE enum err net_link_estimate(struct net_peer *peer, struct net_link_estimate *out);
+
+#endif
