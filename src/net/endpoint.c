@@ -87,7 +87,7 @@ void net_peer_free(struct net_peer *p)
         net_conn_abandon(p->slots[i].conn);
     }
     loop_timer_deinit(&p->grace);
-    loop_timer_deinit(&p->ack_retry);
+    loop_timer_deinit(&p->ack_timer);
     net_probe_deinit(p);
     loop_task_cancel(&p->ack);
     loop_task_cancel(&p->end);

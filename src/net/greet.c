@@ -154,6 +154,7 @@ static enum err net_greet_welcomed(struct net_slot *slot, const struct net_frame
         return OK;
     }
     p->identity = who;
+    p->version = wire_version_choose(&welcome);
     if (welcome.incarnation != p->incarnation) {
         net_greet_new_incarnation(slot, welcome.incarnation);
     }
@@ -270,7 +271,8 @@ static enum err net_greet_attach(struct net_stranger *s, struct net_peer *p,
     net_greet_skip_acked(p, hello->send_base);
     net_greet_received(s->endpoint, hello, &received);
     net_greet_fill(p, slot->index, &welcome);
-    welcome.version_min = welcome.version_max = wire_version_choose(hello);
+    p->version = wire_version_choose(hello);
+    welcome.version_min = welcome.version_max = p->version;
     rc = net_greet_send(slot, WIRE_WELCOME, &welcome);
     if (rc == OK) {
         net_slot_live(slot, &received);

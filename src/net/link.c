@@ -5,6 +5,7 @@
 #include "net/link.h"
 
 #include "net/peer_state.h"
+#include "net/tls.h"
 
 enum {
     LINK_SAMPLE_BYTES_MIN = LIMIT_CHUNK_BYTES,
@@ -109,5 +110,18 @@ enum err net_link_estimate(struct net_peer *p, struct net_link_estimate *out)
                                           .age_ns = now_ns - s->at_ns,
                                           .rtt_ns = stats.rtt_ns};
     }
+    return OK;
+}
+
+enum err net_link_carrier(struct net_peer *p, struct net_link_carrier *out)
+{
+    struct net_slot *slot = net_peer_first_live(p);
+
+    if (slot == NULL) {
+        return ERR_CLOSED;
+    }
+    *out = (struct net_link_carrier){.wire_version = p->version};
+    net_conn_info(slot->conn, &out->info);
+    (void)net_tls_describe(net_conn_stream(slot->conn), &out->tls_version, &out->tls_cipher);
     return OK;
 }

@@ -28,4 +28,15 @@ struct net_link_estimate {
  * known. */
 MUST_USE enum err net_link_estimate(struct net_peer *peer, struct net_link_estimate *out);
 
+/* How the first live stream of a session is carried. */
+struct net_link_carrier {
+    uint16_t wire_version;
+    const char *tls_version; /* "TLSv1.3"; NULL: not encrypted. Static text. */
+    const char *tls_cipher;
+    struct net_stream_info info;
+};
+
+/* ERR_CLOSED: there is no stream. */
+MUST_USE enum err net_link_carrier(struct net_peer *peer, struct net_link_carrier *out);
+
 #endif

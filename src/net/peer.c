@@ -9,7 +9,12 @@
 
 #include <string.h>
 
-enum { NET_ACK_RETRY_NS = 1000000 };
+enum {
+    NET_ACK_FRAMES = 32,         /* So many frames, */
+    NET_ACK_BYTES = 128 * 1024,  /* so many bytes, */
+    NET_ACK_DELAY_NS = 200000,   /* or so long: then an acknowledgement is sent. */
+    NET_ACK_RETRY_NS = 1000000,
+};
 
 static uint32_t net_peer_live(const struct net_peer *p)
 {
@@ -117,11 +122,16 @@ void net_peer_ack(struct net_peer *p, uint64_t sequence)
     if (sequence != 0) {
         (void)net_window_add(&p->acked, sequence);
         p->ack_due = true;
-        loop_task_post(&p->ack);
+        p->ack_frames++;
+        if (p->ack_frames >= NET_ACK_FRAMES || p->ack_bytes >= NET_ACK_BYTES) {
+            loop_task_post(&p->ack);
+        } else if (!loop_timer_active(&p->ack_timer)) {
+            loop_timer_start_in(&p->ack_timer, NET_ACK_DELAY_NS);
+        }
     }
 }
 
-/* One acknowledgement a turn, for all that the turn dealt with. */
+/* One acknowledgement for many frames: small ones wait for each other, for a moment. */
 static void net_peer_send_ack(struct loop_task *task, void *user)
 {
     struct net_peer *p = user;
@@ -134,7 +144,7 @@ static void net_peer_send_ack(struct loop_task *task, void *user)
     }
     net_window_to_wire(&p->acked, &acked);
     if (wire_ack_encode(p->endpoint->config.pool, &acked, &frame) != OK) {
-        loop_timer_start_in(&p->ack_retry, NET_ACK_RETRY_NS);
+        loop_timer_start_in(&p->ack_timer, NET_ACK_RETRY_NS);
         return;
     }
     if (net_peer_send_once(p, frame) != OK) {
@@ -142,6 +152,9 @@ static void net_peer_send_ack(struct loop_task *task, void *user)
         return;
     }
     p->ack_due = false;
+    p->ack_frames = 0;
+    p->ack_bytes = 0;
+    loop_timer_stop(&p->ack_timer);
 }
 
 static void net_peer_retry_ack(struct loop_timer *timer, void *user)
@@ -194,6 +207,7 @@ static enum err net_peer_take_numbered(struct net_peer *p, const struct net_fram
     case NET_WINDOW_NEW:
         break;
     }
+    p->ack_bytes += frame->header.body_bytes;
     rc = config->events->frame(p, frame, config->user);
     if (rc == OK) {
         (void)net_window_add(&p->received, sequence);
@@ -509,7 +523,7 @@ enum err net_peer_init(struct net_peer *p, struct net_endpoint *e, uint16_t stre
         rc = loop_timer_init(&p->grace, e->config.loop, net_peer_grace_over, p);
     }
     if (rc == OK) {
-        rc = loop_timer_init(&p->ack_retry, e->config.loop, net_peer_retry_ack, p);
+        rc = loop_timer_init(&p->ack_timer, e->config.loop, net_peer_retry_ack, p);
     }
     if (rc == OK) {
         rc = net_probe_init(p);

@@ -37,6 +37,7 @@ struct net_peer {
     struct net_address address;
     struct pki_identity identity;
     uint64_t incarnation; /* Of the peer; zero: not met. */
+    uint16_t version;     /* Of the wire, as agreed. */
     uint64_t retired[NET_RETIRED_MAX];
     uint16_t streams;
     struct net_slot slots[LIMIT_STREAMS_PER_PEER];
@@ -45,7 +46,9 @@ struct net_peer {
     struct net_window acked;
     bool ack_due;
     struct loop_task ack;
-    struct loop_timer ack_retry; /* After the pool had no buffer for one. */
+    struct loop_timer ack_timer; /* An acknowledgement may wait a little, or be tried again. */
+    uint32_t ack_frames;         /* Dealt with since the last acknowledgement. */
+    uint64_t ack_bytes;
     struct loop_task end;
     struct loop_timer grace;
     enum err why;

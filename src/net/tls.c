@@ -44,7 +44,8 @@ struct net_tls {
     int fd;
     int wanted; /* By our owner. */
     struct loop_poll *poll;
-    struct loop_task fail; /* Says FAILED from the loop. */
+    struct loop_task fail;   /* Says FAILED from the loop. */
+    struct loop_task unread; /* Says READABLE for what OpenSSL has taken off the socket already. */
     SSL *ssl;
     uint32_t stage_start; /* What is staged but not yet taken by OpenSSL. */
     uint32_t stage_end;
@@ -65,6 +66,7 @@ static void net_tls_destroy(struct net_stream *s, bool abort)
     list_remove(&t->link);
     net_dialer_cancel(t->dialer);
     loop_task_cancel(&t->fail);
+    loop_task_cancel(&t->unread);
     loop_poll_destroy(t->poll);
     if (t->open && !abort) {
         (void)SSL_shutdown(t->ssl);
@@ -83,6 +85,16 @@ static void net_tls_say_failed(struct loop_task *task, void *user)
 
     (void)task;
     t->base.event(&t->base, NET_STREAM_FAILED, t->base.user);
+}
+
+static void net_tls_say_unread(struct loop_task *task, void *user)
+{
+    struct net_tls *t = user;
+
+    (void)task;
+    if ((t->wanted & NET_STREAM_READABLE) && t->base.failure == OK) {
+        t->base.event(&t->base, NET_STREAM_READABLE, t->base.user);
+    }
 }
 
 /* Remember why, and tell the owner from the loop. */
@@ -235,6 +247,11 @@ static void net_tls_want(struct net_stream *s, int events)
 {
     struct net_tls *t = (struct net_tls *)s;
 
+    /* The end of the handshake may have brought the first bytes with it: the socket will not
+     * announce them again. */
+    if ((events & ~t->wanted & NET_STREAM_READABLE) && t->open && SSL_has_pending(t->ssl)) {
+        loop_task_post(&t->unread);
+    }
     t->wanted = events;
     net_tls_watch(t);
 }
@@ -276,6 +293,19 @@ static const struct net_stream_ops net_tls_ops = {
     .pace = net_tls_pace,
     .destroy = net_tls_destroy,
 };
+
+bool net_tls_describe(const struct net_stream *s, const char **version_out,
+                      const char **cipher_out)
+{
+    const struct net_tls *t = (const struct net_tls *)s;
+
+    if (s->ops != &net_tls_ops || !t->open) {
+        return false;
+    }
+    *version_out = SSL_get_version(t->ssl);
+    *cipher_out = SSL_get_cipher_name(t->ssl);
+    return true;
+}
 
 /* The handshake is done and the chain is good: is it somebody we want? */
 static enum err net_tls_identify(struct net_tls *t)
@@ -381,6 +411,7 @@ static enum err net_tls_create(struct net_tls_transport *transport, bool server,
     t->fd = -1;
     list_init(&t->link);
     loop_task_init(&t->fail, transport->loop, net_tls_say_failed, t);
+    loop_task_init(&t->unread, transport->loop, net_tls_say_unread, t);
     *out = t;
     return OK;
 }

@@ -46,6 +46,11 @@ struct net_transport *net_tls_transport_base(struct net_tls_transport *t);
 /* Who we are by our own certificate. */
 const struct pki_identity *net_tls_identity(const struct net_tls_transport *t);
 
+/* The version and cipher of a stream that this module made, as OpenSSL calls them; false if it made
+ * it not. */
+bool net_tls_describe(const struct net_stream *s, const char **version_out,
+                      const char **cipher_out);
+
 /* True if the kernel can take over encryption. */
 bool net_tls_kernel_capable(void);
 

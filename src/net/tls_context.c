@@ -6,6 +6,7 @@
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum { NET_TLS_READ_AHEAD_BYTES = 128 * 1024 };
@@ -100,6 +101,44 @@ static int net_tls_verify_pin(X509_STORE_CTX *store, void *user)
     return 0;
 }
 
+/* OpenSSL writes to sockets without MSG_NOSIGNAL: a peer that has gone would cost the process its
+ * life. Where the kernel encrypts, control records need OpenSSL's own way. */
+static int net_tls_bio_write(BIO *bio, const char *bytes, int size)
+{
+    int fd = -1;
+    int n;
+
+    if (BIO_get_ktls_send(bio)) {
+        return BIO_meth_get_write(BIO_s_socket())(bio, bytes, size);
+    }
+    BIO_get_fd(bio, &fd);
+    n = (int)send(fd, bytes, (size_t)size, MSG_NOSIGNAL);
+    BIO_clear_retry_flags(bio);
+    if (n <= 0 && BIO_sock_should_retry(n)) {
+        BIO_set_retry_write(bio);
+    }
+    return n;
+}
+
+/* OpenSSL's sockets in everything but writing. */
+static enum err net_tls_context_socket(struct net_tls_context *c)
+{
+    const BIO_METHOD *like = BIO_s_socket();
+    BIO_METHOD *m = BIO_meth_new(BIO_TYPE_SOCKET, "socket");
+
+    if (m == NULL || BIO_meth_set_write(m, net_tls_bio_write) != 1 ||
+        BIO_meth_set_read(m, BIO_meth_get_read(like)) != 1 ||
+        BIO_meth_set_ctrl(m, BIO_meth_get_ctrl(like)) != 1 ||
+        BIO_meth_set_create(m, BIO_meth_get_create(like)) != 1 ||
+        BIO_meth_set_destroy(m, BIO_meth_get_destroy(like)) != 1) {
+        BIO_meth_free(m);
+        ERR_clear_error();
+        return ERR_NOMEM;
+    }
+    c->socket = m;
+    return OK;
+}
+
 static enum err net_tls_context_new(struct net_tls_context *c, bool server)
 {
     bool ktls = net_tls_kernel_capable();
@@ -124,7 +163,7 @@ static enum err net_tls_context_new(struct net_tls_context *c, bool server)
         SSL_CTX_set_ciphersuites(c->ctx, NET_TLS_CIPHERS) != 1) {
         return ERR_TLS;
     }
-    return OK;
+    return net_tls_context_socket(c);
 }
 
 static enum err net_tls_context_load(struct net_tls_context *c, const struct net_tls_config *config,
@@ -244,6 +283,7 @@ enum err net_tls_context_init_joiner(struct net_tls_context *c, const uint8_t *p
 void net_tls_context_deinit(struct net_tls_context *c)
 {
     SSL_CTX_free(c->ctx);
+    BIO_meth_free(c->socket);
     X509_free(c->ca);
     X509_CRL_free(c->crl);
     *c = (struct net_tls_context){0};
@@ -252,12 +292,16 @@ void net_tls_context_deinit(struct net_tls_context *c)
 enum err net_tls_context_session(struct net_tls_context *c, bool server, int fd, SSL **ssl_out)
 {
     SSL *ssl = SSL_new(c->ctx);
+    BIO *bio = BIO_new(c->socket);
 
-    if (ssl == NULL || SSL_set_fd(ssl, fd) != 1) {
+    if (ssl == NULL || bio == NULL) {
         SSL_free(ssl);
+        BIO_free(bio);
         ERR_clear_error();
         return ERR_NOMEM;
     }
+    BIO_set_fd(bio, fd, BIO_NOCLOSE);
+    SSL_set_bio(ssl, bio, bio);
     net_tls_context_set_time(c, ssl);
     if (server) {
         SSL_set_accept_state(ssl);

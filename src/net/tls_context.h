@@ -13,6 +13,7 @@
 /* One direction: what we use when we dial, or when we are dialled. */
 struct net_tls_context {
     SSL_CTX *ctx;
+    BIO_METHOD *socket; /* How bytes get to a descriptor and back. */
     X509 *ca;
     X509_CRL *crl;
     bool enrol;

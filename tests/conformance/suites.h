@@ -16,5 +16,7 @@ extern const struct CMUnitTest conf_damage_tests[];
 extern const size_t conf_damage_count;
 extern const struct CMUnitTest conf_pressure_tests[];
 extern const size_t conf_pressure_count;
+extern const struct CMUnitTest conf_stranger_tests[];
+extern const size_t conf_stranger_count;
 
 #endif
