@@ -28,6 +28,13 @@ void doctor_net(struct doctor *d, const char *address);
 /* Connect to ourselves at @host, as a member would, and report as @check: doctor_reach.c. */
 void doctor_reach(struct doctor *d, const char *check, const char *host);
 
+/* Reach the member at @address and measure: doctor_peer.c. The error is printed. With --json what
+ * was found, in numbers, goes to @peer_out. */
+enum cli_exit doctor_peer(struct doctor *d, const char *address, json_t **peer_out);
+
+/* Answer other doctors until told to stop: doctor_listen.c. The error is printed. */
+enum cli_exit doctor_listen(struct cli_context *ctx, const char *address);
+
 /* The certificates in a member's folder: doctor_cert.c. */
 void doctor_certs(struct doctor *d, const char *dir);
 

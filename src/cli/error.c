@@ -74,6 +74,47 @@ const struct cli_error cli_errors[] = {
      "If the message names permissions, run chmod 600 on the key and ask yourself who may have "
      "read "
      "it. Otherwise use a certificate of this authority."},
+    {CLI_ERROR_BAD_TOKEN, CLI_BAD_CONFIGURATION, "token that cannot be read",
+     "What was given is not a token. A token begins with strait1. and stands on one line; perhaps "
+     "a part of it was lost in copying, or the file is empty.",
+     "Copy all of it, or make a new one with \"strait cert token\" where the authority is."},
+    {CLI_ERROR_UNREACHABLE, CLI_UNREACHABLE, "nobody answers at that address",
+     "No connection could be made to the address, or it ended before an answer came.",
+     "Check the address and the port, and that the other side runs. \"strait doctor\" looks at "
+     "this machine; a firewall may stand in between. If many connect at once, some are turned "
+     "away: try again."},
+    {CLI_ERROR_LISTEN, CLI_FAILED, "address that cannot be listened on",
+     "The system does not let the program listen there: the port is in use, or the address is not "
+     "one of this machine.",
+     "Choose another port, or 0 for one that is free. 0.0.0.0 stands for all addresses of this "
+     "machine, [::] for those of IPv6 too."},
+    {CLI_ERROR_WRONG_AUTHORITY, CLI_BAD_CONFIGURATION, "not the authority that the token names",
+     "A token holds the fingerprint of its authority. The other side could not show a certificate "
+     "of that authority, or does not hand out certificates at all. The token was not sent to it, "
+     "unless the message speaks of its answer.",
+     "Check the address: it must be where \"strait cert serve\" runs, with the authority that made "
+     "the token. If both are right, somebody is in between: do not go on."},
+    {CLI_ERROR_JOIN_REFUSED, CLI_REFUSED, "token that the authority refuses",
+     "The token was used before, has expired (after 15 minutes, unless made otherwise), is not "
+     "known, or is not for the name that was asked for. The authority does not tell strangers "
+     "which; who runs it can see it there.",
+     "Ask for a new token. If the token leaves the name open, choose one with --name that is not "
+     "taken."},
+    {CLI_ERROR_JOIN_LATER, CLI_TRY_AGAIN, "authority that cannot issue now",
+     "The authority had trouble of its own, for instance with its disk. The token is still good.",
+     "Try again, or ask who runs the authority to look at what it says."},
+    {CLI_ERROR_PEER_REFUSED, CLI_REFUSED, "the other side does not want us, or we not it",
+     "Somebody answers at that address, but a certificate was not accepted, the identity is not "
+     "wanted there, or the versions have nothing in common; the message says which.",
+     "Both sides need certificates of the same authority that have not expired and were not "
+     "revoked: \"strait doctor --cert DIR\" checks them. Are both clocks right? Does the other side "
+     "speak TLS at all, and not --insecure?"},
+    {CLI_ERROR_INSECURE, CLI_USAGE, "plain connection that was not asked for",
+     "Without TLS anybody on the way can read and change what is sent, and pretend to be anybody. "
+     "Strait does that only if it is told so: --insecure for addresses of this machine, "
+     "--insecure --insecure for others.",
+     "Use tls:// and certificates (\"strait cert\"). Where the network itself is trusted, repeat "
+     "--insecure."},
     {CLI_ERROR_SCENARIO, CLI_BAD_CONFIGURATION, "scenario that cannot be read",
      "A line of the script is not a statement that the simulator knows, or names something that is "
      "not there. The message has the file, the line and what was expected.",

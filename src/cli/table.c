@@ -14,6 +14,8 @@ const struct cli_command *const cli_commands[] = {
     &cli_command_cert_init,
     &cli_command_cert_issue,
     &cli_command_cert_token,
+    &cli_command_cert_serve,
+    &cli_command_cert_join,
     &cli_command_cert_list,
     &cli_command_cert_show,
     &cli_command_cert_revoke,

@@ -166,7 +166,7 @@ static void net_conn_too_slow(struct loop_timer *timer, void *user)
         return;
     }
     obs_counter_add(c->config.counters->strangers_refused, 1);
-    net_conn_close(c, ERR_TIMEOUT, "not authenticated in time");
+    net_conn_close(c, ERR_TIMEOUT, "no greeting in time");
 }
 
 static void net_conn_beat(struct net_conn *c)

@@ -30,7 +30,7 @@ MUST_USE enum err net_link_estimate(struct net_peer *peer, struct net_link_estim
 
 /* How the first live stream of a session is carried. */
 struct net_link_carrier {
-    uint16_t wire_version;
+    uint8_t wire_version;
     const char *tls_version; /* "TLSv1.3"; NULL: not encrypted. Static text. */
     const char *tls_cipher;
     struct net_stream_info info;

@@ -37,7 +37,7 @@ struct net_peer {
     struct net_address address;
     struct pki_identity identity;
     uint64_t incarnation; /* Of the peer; zero: not met. */
-    uint16_t version;     /* Of the wire, as agreed. */
+    uint8_t version;      /* Of the wire, as agreed. */
     uint64_t retired[NET_RETIRED_MAX];
     uint16_t streams;
     struct net_slot slots[LIMIT_STREAMS_PER_PEER];

@@ -122,7 +122,7 @@ static enum err pipe_send(struct sim_pipe *pipe, uint32_t bytes, bool fin)
     enum err rc = OK;
 
     if (pipe_segments(pipe) == SIM_SEGMENTS_MAX) {
-        return ERR_AGAIN;
+        return ERR_AGAIN; /* Only an end of stream meets this. */
     }
     if (pipe_segments(pipe) == pipe->segments_max) {
         rc = pipe_grow_segments(pipe);
@@ -167,6 +167,38 @@ static void pipe_follow_frames(struct sim_pipe *pipe, uint64_t before)
     }
 }
 
+/* How much arrives at once. On a slow link it is little: a large frame must be seen to move. */
+static uint32_t pipe_piece(struct sim_pipe *pipe)
+{
+    uint64_t rate = sim_fabric_link_capacity(pipe->tube->world->fabric, pipe->link->fabric_id);
+    uint64_t piece = (rate == 0 ? pipe->link->config.bytes_per_s : rate) / SIM_PIECES_PER_S;
+
+    return piece < SIM_PIECE_MIN   ? SIM_PIECE_MIN
+           : piece > SIM_PIECE_MAX ? SIM_PIECE_MAX
+                                   : (uint32_t)piece;
+}
+
+/* Send what was written since @before; if the world has no room for it, it was not written. */
+static enum err pipe_send_pieces(struct sim_pipe *pipe, uint64_t before)
+{
+    uint32_t piece = pipe_piece(pipe);
+    uint64_t pieces = (pipe->w - before + piece - 1) / piece;
+    struct sim_fabric_stats stats;
+
+    sim_fabric_stats(pipe->tube->world->fabric, &stats);
+    if (pieces + stats.segments_queued >= SIM_FABRIC_SEGMENTS ||
+        pieces + pipe_segments(pipe) >= SIM_SEGMENTS_MAX) {
+        pipe->w = before;
+        return ERR_AGAIN;
+    }
+    for (uint64_t at = before; at < pipe->w; at += piece) {
+        uint64_t n = pipe->w - at < piece ? pipe->w - at : piece;
+
+        CHECK(pipe_send(pipe, (uint32_t)n, false) == OK);
+    }
+    return OK;
+}
+
 enum err sim_pipe_write(struct sim_pipe *pipe, const struct iovec *iov, int count, size_t *done_out)
 {
     size_t room = sim_pipe_room(pipe);
@@ -192,9 +224,8 @@ enum err sim_pipe_write(struct sim_pipe *pipe, const struct iovec *iov, int coun
         taken += n;
     }
     pipe_follow_frames(pipe, before);
-    rc = pipe_send(pipe, (uint32_t)(pipe->w - before), false);
+    rc = pipe_send_pieces(pipe, before);
     if (rc != OK) {
-        pipe->w = before;
         return rc;
     }
     *done_out = taken;

@@ -11,12 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    SIM_FABRIC_LINKS = SIM_REGIONS_MAX * SIM_REGIONS_MAX + SIM_HOSTS_MAX * 2,
-    SIM_FABRIC_FLOWS = 1 << 17,
-    SIM_FABRIC_SEGMENTS = 1 << 20,
-    SIM_LINE_BYTES = 512,
-};
+enum { SIM_LINE_BYTES = 512 };
 
 #define SIM_HOST_RATE_DEFAULT UINT64_C(1250000000)
 #define SIM_LAN_RATE_DEFAULT UINT64_C(5000000000)
@@ -207,9 +202,8 @@ void sim_trace(struct sim_world *w, const struct sim_host *who, const char *fmt,
     if (!w->config.trace) {
         return;
     }
-    head = snprintf(line, sizeof(line), "[%5" PRId64 ".%09" PRId64 "] %s: ",
-                    w->now_ns / 1000000000, w->now_ns % 1000000000,
-                    who == NULL ? "world" : who->name);
+    head = snprintf(line, sizeof(line), "[%5" PRId64 ".%09" PRId64 "] %s: ", w->now_ns / 1000000000,
+                    w->now_ns % 1000000000, who == NULL ? "world" : who->name);
     va_start(args, fmt);
     body = vsnprintf(line + head, sizeof(line) - (size_t)head, fmt, args);
     va_end(args);
@@ -220,8 +214,8 @@ void sim_trace(struct sim_world *w, const struct sim_host *who, const char *fmt,
     line[head + body] = '\n';
     line[head + body + 1] = '\0';
     /* Each line's hash is mixed with what came before, so order counts. */
-    w->trace_hash = w->trace_hash * 0x9e3779b97f4a7c15u +
-                    hash_bytes(line, (size_t)(head + body + 1));
+    w->trace_hash =
+        w->trace_hash * 0x9e3779b97f4a7c15u + hash_bytes(line, (size_t)(head + body + 1));
     w->trace_lines++;
     if (w->config.keep_trace) {
         text_add_bytes(&w->trace, line, (size_t)(head + body + 1));

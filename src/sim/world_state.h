@@ -11,7 +11,13 @@
 #include "sim/link.h"
 #include "sim/world.h"
 
-enum { SIM_NAME_BYTES = 65, SIM_SLOWS_MAX = 8 };
+enum {
+    SIM_NAME_BYTES = 65,
+    SIM_SLOWS_MAX = 8,
+    SIM_FABRIC_LINKS = SIM_REGIONS_MAX * SIM_REGIONS_MAX + SIM_HOSTS_MAX * 2,
+    SIM_FABRIC_FLOWS = 1 << 17,
+    SIM_FABRIC_SEGMENTS = 1 << 20, /* Under way at once. */
+};
 
 struct sim_link {
     struct sim_region *from;
@@ -80,7 +86,7 @@ struct sim_world {
     struct text trace;
     uint64_t trace_hash;
     uint64_t trace_lines;
-    uint64_t connections; /* Made so far: numbers them. */
+    uint64_t connections;    /* Made so far: numbers them. */
     struct sim_tubes *tubes; /* All connections: sim/tube.h. */
 };
 

@@ -319,6 +319,16 @@ void faulty_reset(struct faulty_transport *t, uint32_t index)
     }
 }
 
+uint64_t faulty_written(const struct faulty_transport *t, uint32_t index)
+{
+    LIST_FOREACH(link, &t->streams) {
+        if (index-- == 0) {
+            return LIST_ENTRY(link, struct faulty_stream, link)->written;
+        }
+    }
+    return 0;
+}
+
 void faulty_replan(struct faulty_transport *t)
 {
     LIST_FOREACH(link, &t->streams) {

@@ -49,6 +49,9 @@ void faulty_transport_init(struct faulty_transport *t, struct net_transport *inn
 /* Abort the @index-th living stream, as a reset in the middle would. */
 void faulty_reset(struct faulty_transport *t, uint32_t index);
 
+/* Bytes written to the @index-th living stream so far. */
+uint64_t faulty_written(const struct faulty_transport *t, uint32_t index);
+
 /* Give all living streams the plan of the transport. */
 void faulty_replan(struct faulty_transport *t);
 

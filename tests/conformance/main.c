@@ -45,6 +45,7 @@ int main(int argc, char **argv)
     main_add(conf_damage_tests, conf_damage_count);
     main_add(conf_pressure_tests, conf_pressure_count);
     main_add(conf_stranger_tests, conf_stranger_count);
+    main_add(conf_session_tests, conf_session_count);
     if (argc > 2) {
         cmocka_set_test_filter(argv[2]);
     }

@@ -18,5 +18,7 @@ extern const struct CMUnitTest conf_pressure_tests[];
 extern const size_t conf_pressure_count;
 extern const struct CMUnitTest conf_stranger_tests[];
 extern const size_t conf_stranger_count;
+extern const struct CMUnitTest conf_session_tests[];
+extern const size_t conf_session_count;
 
 #endif

@@ -1,0 +1,48 @@
+/* How a command may talk to other members: over TLS with a member's certificate, or in the clear if
+ * somebody said so. The rule of --insecure is here and nowhere else. */
+
+#ifndef CLI_SECURITY_H
+#define CLI_SECURITY_H
+
+#include "cli/context.h"
+#include "net/tls.h"
+
+enum { SECURITY_PATH_BYTES = 1024 };
+
+/* The files of a member, as `strait cert issue` writes them. */
+struct security_files {
+    char cert[SECURITY_PATH_BYTES];
+    char key[SECURITY_PATH_BYTES];
+    char ca[SECURITY_PATH_BYTES];
+    char crl[SECURITY_PATH_BYTES]; /* Empty: the folder has no revocation list. */
+};
+
+/* Options that the functions below read; for the table of a command. */
+#define SECURITY_OPTION_INSECURE                                                                   \
+    {                                                                                              \
+        .name = "insecure", .repeats = true,                                                       \
+        .help = "no encryption and no certificates: anybody can read, change and pretend; give "   \
+                "it twice for addresses that are not on this machine"                              \
+    }
+#define SECURITY_OPTION_NAME                                                                       \
+    {                                                                                              \
+        .name = "name", .placeholder = "NAME",                                                     \
+        .help = "whose certificate in the folder of --cert; needed if there are several"           \
+    }
+
+/* Read the address @text of the option @option, and judge it: tls:// always; tcp:// and unix: only
+ * with --insecure; and tcp:// to or at an address that is not loopback only if it is given twice. A
+ * word without a scheme is tls, or tcp with --insecure. The error is printed. */
+enum cli_exit security_address(struct cli_context *ctx, const char *option, const char *text,
+                               struct net_address *out);
+
+/* The files of the member that --cert and --name choose. The error is printed. */
+enum cli_exit security_find(struct cli_context *ctx, struct security_files *out);
+
+/* How often --insecure was given. */
+unsigned security_insecure(const struct cli_context *ctx);
+
+/* True if the address cannot be reached from other machines, whatever the resolver says. */
+bool security_is_local(const struct net_address *address);
+
+#endif

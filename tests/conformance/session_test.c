@@ -1,0 +1,448 @@
+/* Sessions while both processes live: greeting, refusing, windows, good-bye. */
+
+#include "suites.h"
+
+#include "faulty_stream.h"
+#include "guest.h"
+#include "node.h"
+#include "wire/ack.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void test_hello_and_welcome_make_a_session(void **state)
+{
+    struct conf_session s;
+
+    conf_session_open(&s, *state);
+    s.a->incarnation = 11;
+    s.b->incarnation = 22;
+    conf_session_wait(&s, 1);
+    assert_true(net_peer_dialled(s.a->peer));
+    assert_false(net_peer_dialled(s.b->peer));
+    assert_int_equal(net_peer_incarnation(s.a->peer), 22);
+    assert_int_equal(net_peer_incarnation(s.b->peer), 11);
+    assert_true(pki_identity_equal(net_peer_identity(s.a->peer), &s.world->b.identity));
+    assert_true(pki_identity_equal(net_peer_identity(s.b->peer), &s.world->a.identity));
+    assert_ptr_equal(net_endpoint_peer(s.b->endpoint, 0), s.b->peer);
+    assert_null(net_endpoint_peer(s.b->endpoint, 1));
+    assert_int_equal(s.a->restarts + s.b->restarts, 0);
+    assert_int_equal(conf_node_send(s.a, NET_DATA, 1, 0, 1000), OK);
+    assert_int_equal(conf_node_send(s.b, NET_DATA, 1, 0, 100000), OK);
+    conf_until(s.world, conf_node_idle, s.a, CONF_LIMIT_NS);
+    conf_until(s.world, conf_node_idle, s.b, CONF_LIMIT_NS);
+    assert_int_equal(s.a->frames, 1);
+    assert_int_equal(s.b->frames, 1);
+}
+
+static void test_a_hello_that_the_certificate_does_not_support_is_refused(void **state)
+{
+    struct conf_session s;
+
+    conf_session_open(&s, *state);
+    if (!s.world->carrier->authenticated) {
+        skip();
+    }
+    assert_int_equal(
+        pki_identity_make(WIRE_ROLE_WORKER, "eu", "impostor", &s.a->config.identity, NULL), OK);
+    conf_node_start(s.b);
+    conf_node_listen(s.b);
+    conf_node_start(s.a);
+    conf_node_dial(s.a, &s.b->at, 1);
+    conf_until(s.world, conf_node_lost, s.a, CONF_LIMIT_NS);
+    assert_int_equal(s.a->why, ERR_REFUSED);
+    assert_non_null(strstr(s.a->text.text, "certificate"));
+    assert_int_equal(s.b->ups, 0);
+    assert_int_equal(obs_counter_value(s.world->b.counters.hellos_refused), 1);
+}
+
+/* Say hello by hand and be refused. */
+static struct wire_refuse session_refused(struct conf_node *node, const struct wire_hello *hello,
+                                          uint16_t extra)
+{
+    struct conf_raw *raw = conf_guest_dial(node, hello, extra);
+    struct conf_answer answer = conf_guest_answer(raw, 0);
+    struct wire_refuse refuse = {0};
+
+    assert_int_equal(answer.header.type, WIRE_REFUSE);
+    assert_int_equal(wire_refuse_decode(answer.body, answer.header.body_bytes, &refuse), OK);
+    conf_until(node->side->world, conf_raw_failed, raw, 3 * CONF_S);
+    assert_int_equal(node->ups, 0);
+    return refuse;
+}
+
+static void test_another_version_is_refused_with_both_versions_named(void **state)
+{
+    struct conf_session s;
+    struct wire_hello hello;
+    struct wire_refuse refuse;
+
+    conf_session_open(&s, *state);
+    conf_node_start(s.b);
+    conf_node_listen(s.b);
+    hello = conf_hello(s.b);
+    hello.version_min = WIRE_VERSION_MAX + 1;
+    hello.version_max = WIRE_VERSION_MAX + 6;
+    refuse = session_refused(s.b, &hello, 0);
+    assert_int_equal(refuse.code, WIRE_REFUSAL_VERSION);
+    assert_non_null(memmem(refuse.text, refuse.text_bytes, "2 to 7", 6));
+    assert_non_null(memmem(refuse.text, refuse.text_bytes, "1 to 1", 6));
+    /* A range that ends with ours is fine. */
+    hello = conf_hello(s.b);
+    hello.version_max = WIRE_VERSION_MAX + 6;
+    assert_int_equal(conf_guest_answer(conf_guest_dial(s.b, &hello, 0), 0).header.type,
+                     WIRE_WELCOME);
+}
+
+static void test_an_unknown_critical_field_is_refused_with_a_reason(void **state)
+{
+    struct conf_session s;
+    struct wire_hello hello;
+    struct wire_refuse refuse;
+
+    conf_session_open(&s, *state);
+    conf_node_start(s.b);
+    conf_node_listen(s.b);
+    hello = conf_hello(s.b);
+    refuse = session_refused(s.b, &hello, 0x8000 | 999);
+    assert_int_equal(refuse.code, WIRE_REFUSAL_FIELD);
+    assert_non_null(memmem(refuse.text, refuse.text_bytes, "field", 5));
+    assert_int_equal(obs_counter_value(s.world->b.counters.refused[WIRE_REASON_FIELD]), 1);
+}
+
+static void test_an_unknown_optional_field_is_ignored(void **state)
+{
+    struct conf_session s;
+    struct wire_hello hello;
+
+    conf_session_open(&s, *state);
+    conf_node_start(s.b);
+    conf_node_listen(s.b);
+    hello = conf_hello(s.b);
+    assert_int_equal(conf_guest_answer(conf_guest_dial(s.b, &hello, 999), 0).header.type,
+                     WIRE_WELCOME);
+    conf_until(s.world, conf_node_up, s.b, CONF_LIMIT_NS);
+}
+
+static void test_dialling_oneself_is_noticed(void **state)
+{
+    struct conf_session s;
+
+    conf_session_open(&s, *state);
+    conf_node_start(s.b);
+    conf_node_listen(s.b);
+    conf_node_dial(s.b, &s.b->at, 1);
+    conf_until(s.world, conf_node_lost, s.b, CONF_LIMIT_NS);
+    assert_int_equal(s.b->why, ERR_REFUSED);
+    assert_non_null(strstr(s.b->text.text, "yourself"));
+}
+
+/* Frames of a chunk must come in the order of their clocks. */
+struct session_chunks {
+    uint64_t next[64];
+};
+
+static enum err session_in_order(struct conf_node *node, struct net_peer *peer,
+                                 const struct net_frame *frame)
+{
+    struct session_chunks *chunks = node->user;
+
+    (void)peer;
+    assert_int_equal(frame->header.clock, chunks->next[frame->header.chunk]++);
+    return OK;
+}
+
+static void test_four_streams_share_the_work_and_keep_chunks_in_order(void **state)
+{
+    struct session_chunks chunks = {{0}};
+    struct faulty_transport counting;
+    struct net_peer_stats stats;
+    struct conf_session s;
+
+    conf_session_open(&s, *state);
+    faulty_transport_init(&counting, s.world->a.transport, s.world->a.loop);
+    s.world->a.transport = &counting.base;
+    s.b->user = &chunks;
+    s.b->on_frame = session_in_order;
+    conf_session_wait(&s, 4);
+    net_peer_stats(s.a->peer, &stats);
+    assert_int_equal(stats.streams_live, 4);
+    for (uint32_t i = 0; i < 3200; i++) {
+        enum err rc;
+
+        while ((rc = conf_node_send(s.a, NET_DATA, i % 64, i / 64, 1000)) == ERR_AGAIN) {
+            (void)conf_step(s.world, conf_now_ns(s.world) + CONF_S);
+        }
+        assert_int_equal(rc, OK);
+    }
+    conf_until(s.world, conf_node_idle, s.a, CONF_LIMIT_NS);
+    assert_int_equal(s.b->frames, 3200);
+    assert_int_equal(counting.streams_count, 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_true(faulty_written(&counting, i) >= 800 * 1064);
+    }
+    assert_int_equal(s.b->ups, 1);
+    conf_node_stop(s.a);
+}
+
+static void test_good_bye_ends_the_session_at_both_ends(void **state)
+{
+    struct conf_session s;
+
+    conf_session_open(&s, *state);
+    conf_session_wait(&s, 2);
+    CONF_CALL(s.world, net_peer_close(s.a->peer, "done here"));
+    conf_until(s.world, conf_session_lost, &s, 3 * CONF_S);
+    assert_int_equal(s.a->why, OK);
+    assert_int_equal(s.b->why, OK);
+    assert_string_equal(s.b->text.text, "done here");
+    assert_int_equal(s.a->losses + s.b->losses, 2);
+    assert_null(net_endpoint_peer(s.a->endpoint, 0));
+    assert_null(net_endpoint_peer(s.b->endpoint, 0));
+}
+
+/* Keep sending for as long as there is room. */
+static void session_flood(struct conf_node *node)
+{
+    while (node->peer != NULL && conf_node_send(node, NET_DATA, 1, 0, 60000) == OK) {
+    }
+}
+
+static void test_good_bye_arrives_in_the_middle_of_traffic(void **state)
+{
+    struct conf_session s;
+
+    conf_session_open(&s, *state);
+    s.a->on_writable = s.b->on_writable = session_flood;
+    conf_session_wait(&s, 2);
+    session_flood(s.a);
+    session_flood(s.b);
+    while (s.b->frames < 500 || s.a->frames < 500) {
+        assert_true(conf_step(s.world, conf_now_ns(s.world) + CONF_LIMIT_NS));
+    }
+    s.a->on_writable = s.b->on_writable = NULL;
+    CONF_CALL(s.world, net_peer_close(s.b->peer, "enough"));
+    conf_until(s.world, conf_session_lost, &s, 5 * CONF_S);
+    assert_int_equal(s.b->why, OK);
+    assert_int_equal(s.a->why, OK);
+    assert_string_equal(s.a->text.text, "enough");
+}
+
+static void test_closing_before_anybody_answers_is_allowed(void **state)
+{
+    struct conf_world *w = *state;
+    struct conf_node *node = conf_node_new(&w->a);
+
+    conf_node_start(node);
+    conf_node_dial(node, &w->closed, 3);
+    conf_until(w, conf_node_troubled, node, CONF_LIMIT_NS);
+    assert_int_equal(node->why, ERR_UNREACHABLE);
+    CONF_CALL(w, net_peer_close(node->peer, "never mind"));
+    conf_until(w, conf_node_lost, node, CONF_LIMIT_NS);
+    assert_int_equal(node->why, OK);
+    assert_int_equal(node->ups + node->downs, 0);
+}
+
+static void test_an_endpoint_destroyed_in_mid_traffic_leaks_nothing(void **state)
+{
+    struct buf_pool_stats stats;
+    struct conf_session s;
+
+    conf_session_open(&s, *state);
+    conf_session_wait(&s, 4);
+    session_flood(s.a);
+    session_flood(s.b);
+    while (s.b->frames < 100) {
+        assert_true(conf_step(s.world, conf_now_ns(s.world) + CONF_LIMIT_NS));
+    }
+    conf_node_stop(s.a);
+    conf_node_stop(s.b);
+    conf_settle(s.world);
+    buf_pool_stats(s.world->a.pool, &stats);
+    assert_int_equal(stats.buffers_used, 0);
+    buf_pool_stats(s.world->b.pool, &stats);
+    assert_int_equal(stats.buffers_used, 0);
+}
+
+static void session_fill(struct conf_node *node, size_t size, uint32_t frames)
+{
+    struct net_peer_stats stats;
+
+    for (uint32_t i = 0; i < frames; i++) {
+        assert_int_equal(conf_node_send(node, NET_DATA, i, 0, size), OK);
+    }
+    assert_int_equal(conf_node_send(node, NET_DATA, 0, 0, size), ERR_AGAIN);
+    net_peer_stats(node->peer, &stats);
+    assert_int_equal(stats.unacked_frames, frames);
+    assert_int_equal(stats.sent_sequence, frames);
+}
+
+static void test_a_full_window_says_again_and_writable_follows(void **state)
+{
+    struct conf_session s;
+
+    conf_session_open(&s, *state);
+    s.a->config.window_frames = 8;
+    s.b->config.manual_ack = true;
+    conf_session_wait(&s, 1);
+    session_fill(s.a, 100, 8);
+    while (s.b->frames < 8) {
+        assert_true(conf_step(s.world, conf_now_ns(s.world) + CONF_LIMIT_NS));
+    }
+    conf_settle(s.world);
+    assert_int_equal(s.a->writables, 0);
+    for (uint64_t i = 1; i <= 8; i++) {
+        CONF_CALL(s.world, net_peer_ack(s.b->peer, 9 - i)); /* In any order. */
+    }
+    conf_until(s.world, conf_node_idle, s.a, CONF_LIMIT_NS);
+    assert_int_equal(s.a->writables, 1);
+    assert_int_equal(conf_node_send(s.a, NET_DATA, 0, 0, 100), OK);
+}
+
+static void test_a_window_full_of_bytes_says_again(void **state)
+{
+    struct conf_session s;
+
+    conf_session_open(&s, *state);
+    s.a->config.window_bytes = 10 * (1000 + WIRE_HEADER_BYTES);
+    s.b->config.manual_ack = true;
+    conf_session_wait(&s, 1);
+    session_fill(s.a, 1000, 10);
+    while (s.b->frames < 10) {
+        assert_true(conf_step(s.world, conf_now_ns(s.world) + CONF_LIMIT_NS));
+    }
+    for (uint64_t i = 1; i <= 10; i++) {
+        CONF_CALL(s.world, net_peer_ack(s.b->peer, i));
+    }
+    conf_until(s.world, conf_node_idle, s.a, CONF_LIMIT_NS);
+    assert_int_equal(s.a->writables, 1);
+}
+
+/* A guest whose hello was answered. */
+static struct conf_raw *session_guest(struct conf_session *s, struct conf_world *w)
+{
+    struct wire_hello hello;
+    struct conf_raw *raw;
+
+    conf_session_open(s, w);
+    conf_node_start(s->b);
+    conf_node_listen(s->b);
+    hello = conf_hello(s->b);
+    raw = conf_guest_dial(s->b, &hello, 0);
+    assert_int_equal(conf_guest_answer(raw, 0).header.type, WIRE_WELCOME);
+    conf_until(w, conf_node_up, s->b, CONF_LIMIT_NS);
+    return raw;
+}
+
+static void test_a_replayed_frame_is_counted_once(void **state)
+{
+    struct conf_session s;
+    struct conf_raw *raw = session_guest(&s, *state);
+    struct wire_window acked;
+    struct conf_answer answer;
+
+    conf_guest_send(raw, WIRE_PUSH, 1, 0);
+    answer = conf_guest_answer(raw, 1);
+    assert_int_equal(answer.header.type, WIRE_ACK);
+    conf_guest_send(raw, WIRE_PUSH, 1, 0);
+    (void)conf_guest_answer(raw, 2);
+    conf_guest_send(raw, WIRE_PUSH, 1, WIRE_FLAG_RESENT);
+    answer = conf_guest_answer(raw, 3);
+    assert_int_equal(answer.header.type, WIRE_ACK);
+    assert_int_equal(wire_ack_decode(answer.body, answer.header.body_bytes, &acked), OK);
+    assert_int_equal(acked.base, 1);
+    conf_guest_send(raw, WIRE_PUSH, 3, 0);
+    answer = conf_guest_answer(raw, 4);
+    assert_int_equal(wire_ack_decode(answer.body, answer.header.body_bytes, &acked), OK);
+    assert_int_equal(acked.base, 1);
+    assert_int_equal(acked.bits[0], 2);
+    assert_int_equal(s.b->frames, 2);
+    assert_int_equal(obs_counter_value(s.world->b.counters.duplicates), 2);
+}
+
+/* The guest sends something that no member sends: its connection ends. */
+static void session_offend(struct conf_session *s, struct conf_raw *raw, enum wire_reason reason)
+{
+    struct obs_counter *counter = s->world->b.counters.refused[reason];
+
+    conf_until(s->world, conf_node_down, s->b, CONF_S);
+    assert_int_equal(s->b->why, ERR_PEER);
+    conf_until(s->world, conf_raw_failed, raw, CONF_S);
+    assert_int_equal(obs_counter_value(counter), 1);
+}
+
+static void test_an_acknowledgement_of_what_was_never_sent_is_an_offence(void **state)
+{
+    struct conf_session s;
+    struct conf_raw *raw = session_guest(&s, *state);
+    struct wire_window acked = {.base = 5};
+    struct buf *frame;
+
+    assert_int_equal(wire_ack_encode(s.world->a.pool, &acked, &frame), OK);
+    conf_raw_write(raw, buf_bytes(frame), buf_size(frame));
+    buf_unref(frame);
+    session_offend(&s, raw, WIRE_REASON_BODY);
+}
+
+static void test_a_sequence_beyond_the_window_is_an_offence(void **state)
+{
+    struct conf_session s;
+    struct conf_raw *raw = session_guest(&s, *state);
+
+    conf_guest_send(raw, WIRE_PUSH, LIMIT_WINDOW_FRAMES + 1, 0);
+    session_offend(&s, raw, WIRE_REASON_BODY);
+    assert_int_equal(s.b->frames, 0);
+}
+
+static void test_a_second_hello_is_an_offence(void **state)
+{
+    struct conf_session s;
+    struct conf_raw *raw = session_guest(&s, *state);
+
+    conf_guest_send(raw, WIRE_HELLO, 0, 0);
+    session_offend(&s, raw, WIRE_REASON_TYPE);
+}
+
+static enum err session_refuse_first(struct conf_node *node, struct net_peer *peer,
+                                     const struct net_frame *frame)
+{
+    (void)peer;
+    (void)frame;
+    return node->frames == 1 ? ERR_INVALID : OK;
+}
+
+static void test_a_frame_that_was_not_taken_comes_again(void **state)
+{
+    struct conf_session s;
+
+    conf_session_open(&s, *state);
+    s.b->on_frame = session_refuse_first;
+    conf_session_wait(&s, 1);
+    assert_int_equal(conf_node_send(s.a, NET_DATA, 1, 0, 100), OK);
+    conf_until(s.world, conf_node_idle, s.a, CONF_LIMIT_NS);
+    assert_int_equal(s.b->frames, 2);
+    assert_int_equal(s.a->downs, 1);
+    assert_int_equal(obs_counter_value(s.world->a.counters.resent), 1);
+}
+
+const struct CMUnitTest conf_session_tests[] = {
+    CONF_TEST(test_hello_and_welcome_make_a_session),
+    CONF_TEST(test_a_hello_that_the_certificate_does_not_support_is_refused),
+    CONF_TEST(test_another_version_is_refused_with_both_versions_named),
+    CONF_TEST(test_an_unknown_critical_field_is_refused_with_a_reason),
+    CONF_TEST(test_an_unknown_optional_field_is_ignored),
+    CONF_TEST(test_dialling_oneself_is_noticed),
+    CONF_TEST(test_four_streams_share_the_work_and_keep_chunks_in_order),
+    CONF_TEST(test_good_bye_ends_the_session_at_both_ends),
+    CONF_TEST(test_good_bye_arrives_in_the_middle_of_traffic),
+    CONF_TEST(test_closing_before_anybody_answers_is_allowed),
+    CONF_TEST(test_an_endpoint_destroyed_in_mid_traffic_leaks_nothing),
+    CONF_TEST(test_a_full_window_says_again_and_writable_follows),
+    CONF_TEST(test_a_window_full_of_bytes_says_again),
+    CONF_TEST(test_a_replayed_frame_is_counted_once),
+    CONF_TEST(test_an_acknowledgement_of_what_was_never_sent_is_an_offence),
+    CONF_TEST(test_a_sequence_beyond_the_window_is_an_offence),
+    CONF_TEST(test_a_second_hello_is_an_offence),
+    CONF_TEST(test_a_frame_that_was_not_taken_comes_again),
+};
+const size_t conf_session_count = sizeof(conf_session_tests) / sizeof(conf_session_tests[0]);
