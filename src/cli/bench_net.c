@@ -86,13 +86,15 @@ static enum cli_exit net_one_size(struct net_bench *b, uint32_t frame_bytes)
     floor = bytes / net_median(r.floor, r.count);
     ours_core = bytes / net_median(r.ours_cpu, r.count);
     floor_core = bytes / net_median(r.floor_cpu, r.count);
-    json_array_append_new(
-        b->streams, json_pack("{s:I, s:f, s:f, s:f, s:f, s:f}", "frame_bytes",
-                              (json_int_t)frame_bytes, "gb_per_s", ours, "floor_gb_per_s", floor,
-                              "ratio", ours / floor, "gb_per_core_s", ours_core,
-                              "floor_gb_per_core_s", floor_core));
+    json_array_append_new(b->streams,
+                          json_pack("{s:I, s:f, s:f, s:f, s:f, s:f}", "frame_bytes",
+                                    (json_int_t)frame_bytes, "gb_per_s", ours, "floor_gb_per_s",
+                                    floor, "ratio", ours / floor, "gb_per_core_s", ours_core,
+                                    "floor_gb_per_core_s", floor_core));
     if (!b->ctx->json) {
-        cli_out(b->ctx, "  %8u-byte frames  %7.3f GB/s  floor %7.3f  ratio %.2f  (%.2f GB per core-second, floor %.2f)\n",
+        cli_out(b->ctx,
+                "  %8u-byte frames  %7.3f GB/s  floor %7.3f  ratio %.2f  (%.2f GB per core-second, "
+                "floor %.2f)\n",
                 frame_bytes, ours, floor, ours / floor, ours_core, floor_core);
         cli_flush(b->ctx);
     }
@@ -114,8 +116,8 @@ static enum cli_exit net_small(struct net_bench *b)
     b->small = json_pack("{s:f, s:f, s:f}", "million_per_s", ours, "floor_million_per_s", floor,
                          "ratio", ours / floor);
     if (!b->ctx->json) {
-        cli_out(b->ctx, "        64-byte frames  %7.3f M/s   floor %7.3f  ratio %.2f\n", ours, floor,
-                ours / floor);
+        cli_out(b->ctx, "        64-byte frames  %7.3f M/s   floor %7.3f  ratio %.2f\n", ours,
+                floor, ours / floor);
         cli_flush(b->ctx);
     }
     return CLI_DONE;
@@ -142,16 +144,17 @@ static enum cli_exit net_trips(struct net_bench *b)
     }
     ours = net_median(ours50, b->rounds) * 1e-3;
     floor = net_median(floor50, b->rounds) * 1e-3;
-    b->trips = json_pack("{s:f, s:f, s:f, s:f, s:f}", "p50_us", ours, "p99_us",
-                         net_median(ours99, b->rounds) * 1e-3, "floor_p50_us", floor,
-                         "floor_p99_us", net_median(floor99, b->rounds) * 1e-3, "ratio_p50",
-                         ours / floor);
+    b->trips =
+        json_pack("{s:f, s:f, s:f, s:f, s:f}", "p50_us", ours, "p99_us",
+                  net_median(ours99, b->rounds) * 1e-3, "floor_p50_us", floor, "floor_p99_us",
+                  net_median(floor99, b->rounds) * 1e-3, "ratio_p50", ours / floor);
     if (!b->ctx->json) {
-        cli_out(b->ctx,
-                "  round trip of 64 bytes  p50 %.1f us, p99 %.1f us  floor %.1f, %.1f  ratio of p50 "
-                "%.2f\n",
-                ours, net_median(ours99, b->rounds) * 1e-3, floor,
-                net_median(floor99, b->rounds) * 1e-3, ours / floor);
+        cli_out(
+            b->ctx,
+            "  round trip of 64 bytes  p50 %.1f us, p99 %.1f us  floor %.1f, %.1f  ratio of p50 "
+            "%.2f\n",
+            ours, net_median(ours99, b->rounds) * 1e-3, floor,
+            net_median(floor99, b->rounds) * 1e-3, ours / floor);
         cli_flush(b->ctx);
     }
     return CLI_DONE;
@@ -291,9 +294,12 @@ const struct cli_command cli_command_bench_net = {
     .paragraphs =
         (const char *const[]){
             "Two processes on this machine. Ours: one session with everything that belongs to it "
-            "(frame checks, sequence numbers, acknowledgements, a window). The floor: the same bytes "
-            "over bare blocking sockets, read and written in pieces of the same size, with the same "
-            "congestion control; for tls the floor is bare tcp. The two take turns, and the medians "
+            "(frame checks, sequence numbers, acknowledgements, a window). The floor: the same "
+            "bytes "
+            "over bare blocking sockets, read and written in pieces of the same size, with the "
+            "same "
+            "congestion control; for tls the floor is bare tcp. The two take turns, and the "
+            "medians "
             "are compared.",
             NULL},
     .options =

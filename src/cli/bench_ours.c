@@ -94,8 +94,8 @@ static void ours_pump(struct ours *o)
         struct buf *body = o->body == NULL ? NULL : buf_ref(o->body);
 
         /* As for a fresh chunk: what is sent is hashed each time. */
-        header.body_check = hash_bytes(body == NULL ? "" : (const char *)buf_bytes(body),
-                                       header.body_bytes);
+        header.body_check =
+            hash_bytes(body == NULL ? "" : (const char *)buf_bytes(body), header.body_bytes);
         if (net_peer_send(o->peer, NET_DATA, &header, body) != OK) {
             buf_unref(body);
             return;

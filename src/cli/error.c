@@ -107,7 +107,8 @@ const struct cli_error cli_errors[] = {
      "Somebody answers at that address, but a certificate was not accepted, the identity is not "
      "wanted there, or the versions have nothing in common; the message says which.",
      "Both sides need certificates of the same authority that have not expired and were not "
-     "revoked: \"strait doctor --cert DIR\" checks them. Are both clocks right? Does the other side "
+     "revoked: \"strait doctor --cert DIR\" checks them. Are both clocks right? Does the other "
+     "side "
      "speak TLS at all, and not --insecure?"},
     {CLI_ERROR_INSECURE, CLI_USAGE, "plain connection that was not asked for",
      "Without TLS anybody on the way can read and change what is sent, and pretend to be anybody. "

@@ -6,8 +6,7 @@
 
 enum { FILE_PIECE_BYTES = 16 * 1024 };
 
-static enum err file_read_all(FILE *file, const char *path, struct text *out,
-                              struct err_text *text)
+static enum err file_read_all(FILE *file, const char *path, struct text *out, struct err_text *text)
 {
     char piece[FILE_PIECE_BYTES];
     size_t n;

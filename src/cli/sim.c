@@ -92,16 +92,18 @@ static enum cli_exit sim_one_json(struct cli_context *ctx, uint64_t seed,
 
 static void sim_print_faults(struct cli_context *ctx, const uint64_t *fired)
 {
-    bool any = false;
+    char line[SIM_FAULT_KINDS * 32] = "none";
+    size_t size = 0;
 
     for (int i = 0; i < SIM_FAULT_KINDS; i++) {
         if (fired[i] > 0) {
-            cli_out(ctx, "%s %s %" PRIu64, any ? "," : "  faults    ",
-                    sim_fault_name((enum sim_fault_kind)i), fired[i]);
-            any = true;
+            size += (size_t)snprintf(line + size, sizeof(line) - size, "%s%s %" PRIu64,
+                                     size == 0 ? "" : ", ", sim_fault_name((enum sim_fault_kind)i),
+                                     fired[i]);
         }
     }
-    cli_out(ctx, any ? "\n" : "  faults     none\n");
+    cli_out(ctx, "  faults     ");
+    cli_wrap(ctx->out, line, 13, 13, ctx->width);
 }
 
 static void sim_print_totals(struct cli_context *ctx, const struct sim_echo_totals *t)
@@ -156,8 +158,8 @@ static enum cli_exit sim_load(struct cli_context *ctx, const char *path,
     enum err rc;
 
     if (path == NULL) {
-        rc = sim_scenario_parse("built-in", sim_scenario_builtin(),
-                                strlen(sim_scenario_builtin()), scenario_out, &text);
+        rc = sim_scenario_parse("built-in", sim_scenario_builtin(), strlen(sim_scenario_builtin()),
+                                scenario_out, &text);
     } else {
         rc = cli_file_read(path, SIM_SCENARIO_BYTES_MAX, &script, &text);
         if (rc != OK) {
@@ -218,19 +220,19 @@ static enum cli_exit sim_report_many(struct cli_context *ctx, uint64_t seed,
                                      const struct sim_sums *s, int64_t took_ns)
 {
     if (ctx->json) {
-        return cli_json(ctx,
-                        json_pack("{s:I, s:I, s:b, s:f, s:I, s:f, s:o, s:o}", "seed",
-                                  (json_int_t)seed, "runs", (json_int_t)s->runs, "held", 1,
-                                  "virtual_s", (double)s->virtual_ns * 1e-9, "events",
-                                  (json_int_t)s->events, "seconds", (double)took_ns * 1e-9,
-                                  "totals", sim_totals_json(&s->totals), "faults",
-                                  sim_fired_json(s->fired)));
+        return cli_json(ctx, json_pack("{s:I, s:I, s:b, s:f, s:I, s:f, s:o, s:o}", "seed",
+                                       (json_int_t)seed, "runs", (json_int_t)s->runs, "held", 1,
+                                       "virtual_s", (double)s->virtual_ns * 1e-9, "events",
+                                       (json_int_t)s->events, "seconds", (double)took_ns * 1e-9,
+                                       "totals", sim_totals_json(&s->totals), "faults",
+                                       sim_fired_json(s->fired)));
     }
     cli_out(ctx,
-            "%sall %" PRIu64 " runs held%s  seeds %" PRIu64 " to %" PRIu64 ", %.0f s of virtual time, %" PRIu64
-            " events in %.1f s\n",
-            cli_style(ctx->color_out, CLI_GOOD), s->runs, cli_style(ctx->color_out, CLI_PLAIN), seed,
-            seed + s->runs - 1, (double)s->virtual_ns * 1e-9, s->events, (double)took_ns * 1e-9);
+            "%sall %" PRIu64 " runs held%s  seeds %" PRIu64 " to %" PRIu64
+            ", %.0f s of virtual time, %" PRIu64 " events in %.1f s\n",
+            cli_style(ctx->color_out, CLI_GOOD), s->runs, cli_style(ctx->color_out, CLI_PLAIN),
+            seed, seed + s->runs - 1, (double)s->virtual_ns * 1e-9, s->events,
+            (double)took_ns * 1e-9);
     sim_print_totals(ctx, &s->totals);
     sim_print_faults(ctx, s->fired);
     return CLI_DONE;
@@ -328,11 +330,13 @@ const struct cli_command cli_command_sim = {
     .paragraphs =
         (const char *const[]){
             "Builds regions, links and hosts from a script, runs an echo cluster on them with the "
-            "same protocol code that real processes use, lets faults happen, and checks after every "
+            "same protocol code that real processes use, lets faults happen, and checks after "
+            "every "
             "event that no acknowledged update is lost or counted twice, that nothing goes back, "
             "that limits hold, and that everything gets done once the faults stop.",
             "Virtual time: an hour takes a moment. The same script and seed give the same "
-            "transcript, byte for byte. Without a script, a built-in one with three regions and all "
+            "transcript, byte for byte. Without a script, a built-in one with three regions and "
+            "all "
             "kinds of faults is run; --builtin prints it as a start for your own.",
             NULL},
     .arguments = (const struct cli_argument[]){{.placeholder = "SCRIPT",

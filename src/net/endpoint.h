@@ -7,8 +7,8 @@
  * over long links; a chunk always takes the same one.
  *
  * The side that dials reconnects for ever, with back-off; the side that was dialled keeps a silent
- * session for a time of grace. Everything happens on one loop, and nothing is called from inside the
- * call that caused it. */
+ * session for a time of grace. Everything happens on one loop, and nothing is called from inside
+ * the call that caused it. */
 
 #ifndef NET_ENDPOINT_H
 #define NET_ENDPOINT_H

@@ -70,7 +70,7 @@ static bool net_greet_believable(const struct net_endpoint *e, const struct net_
     return s->authenticated ? pki_identity_equal(&s->identity, claimed) : e->config.insecure;
 }
 
-/* What the other end holds of ours. If it speaks of an earlier incarnation of us, that is nothing. */
+/* What the other end holds of ours: nothing, if it speaks of an earlier incarnation of us. */
 static void net_greet_received(const struct net_endpoint *e, const struct wire_hello *theirs,
                                struct net_window *out)
 {

@@ -1,7 +1,7 @@
 /* An echo cluster: the smallest thing that needs all of the transport. Clients push updates of
  * whole numbers; a server counts each exactly once, on its disk, acknowledges it, and sends it
- * back. Built of the real sessions of net/endpoint.h; a witness (sim/oracle.h) checks the invariants
- * after every event:
+ * back. Built of the real sessions of net/endpoint.h; a witness (sim/oracle.h) checks the
+ * invariants after every event:
  *
  *   I1  every acknowledged update is counted exactly once, across crashes of either side
  *   I4  what a client knows never goes back
@@ -18,12 +18,12 @@
 struct sim_echo;
 
 struct sim_echo_client {
-    const char *server;    /* Its host's name. */
-    uint64_t updates;      /* How many must be acknowledged in the end. */
-    uint32_t floats_max;   /* Of one update: one to this many. Zero: 16. */
-    int64_t gap_ns;        /* Between updates, on average; zero: as fast as it may. */
-    uint32_t window;       /* Unacknowledged updates at most, up to 256; zero: 256. */
-    uint16_t streams;      /* Zero: 1. */
+    const char *server;  /* Its host's name. */
+    uint64_t updates;    /* How many must be acknowledged in the end. */
+    uint32_t floats_max; /* Of one update: one to this many. Zero: 16. */
+    int64_t gap_ns;      /* Between updates, on average; zero: as fast as it may. */
+    uint32_t window;     /* Unacknowledged updates at most, up to 256; zero: 256. */
+    uint16_t streams;    /* Zero: 1. */
 };
 
 MUST_USE enum err sim_echo_create(struct sim_world *w, uint32_t clients_max,

@@ -29,8 +29,8 @@ void echo_client_observe(struct echo_node *n)
 
 static bool echo_client_finished(const struct echo_node *n)
 {
-    return sim_oracle_acked_count(n->echo->oracle, n->number) +
-               (n->sent - n->acked_seen) >= n->config.updates;
+    return sim_oracle_acked_count(n->echo->oracle, n->number) + (n->sent - n->acked_seen) >=
+           n->config.updates;
 }
 
 /* Fill a frame with random whole numbers. */

@@ -44,8 +44,8 @@ struct echo_node {
     struct loop_timer rejoin; /* After the session was lost. */
     struct rng rng;
     uint64_t incarnation;
-    uint64_t sent;       /* Of this incarnation. */
-    uint64_t acked_seen; /* What the witness was told last. */
+    uint64_t sent;                /* Of this incarnation. */
+    uint64_t acked_seen;          /* What the witness was told last. */
     uint64_t echoed[ECHO_CHUNKS]; /* The last number that came back, by chunk. */
     bool blocked;
 };

@@ -51,8 +51,7 @@ static const struct sim_fault_info sim_fault_infos[SIM_FAULT_KINDS] = {
     [SIM_FAULT_DISK_FULL] = {"disk-full", SIM_TARGET_HOST, SIM_AMOUNT_COUNT, false, 1, 5, 0, 0},
     [SIM_FAULT_DISK_SHORT] = {"disk-short", SIM_TARGET_HOST, SIM_AMOUNT_COUNT, false, 1, 3, 0, 0},
     [SIM_FAULT_DISK_SYNC] = {"disk-sync", SIM_TARGET_HOST, SIM_AMOUNT_COUNT, false, 1, 3, 0, 0},
-    [SIM_FAULT_DISK_RENAME] = {"disk-rename", SIM_TARGET_HOST, SIM_AMOUNT_COUNT, false, 1, 3, 0,
-                               0},
+    [SIM_FAULT_DISK_RENAME] = {"disk-rename", SIM_TARGET_HOST, SIM_AMOUNT_COUNT, false, 1, 3, 0, 0},
 };
 
 /* A fault that lasts, waiting for its end. */
@@ -368,8 +367,7 @@ static void sim_storm_gust(struct sim_event *event, struct sim_world *w)
     if (fault.duration_ns > f->storm_until_ns - now_ns) {
         fault.duration_ns = f->storm_until_ns - now_ns;
     }
-    fault.host =
-        sim_world_host_at(w, (uint32_t)rng_below(&f->rng, sim_world_hosts(w)));
+    fault.host = sim_world_host_at(w, (uint32_t)rng_below(&f->rng, sim_world_hosts(w)));
     fault.link = info->target == SIM_TARGET_LINK ? sim_storm_link(f) : NULL;
     if (info->target != SIM_TARGET_LINK || fault.link != NULL) {
         (void)sim_fault_inject(f, &fault);

@@ -213,8 +213,8 @@ void sim_oracle_acked(struct sim_oracle *o, uint32_t client, uint64_t incarnatio
     }
 }
 
-void sim_oracle_echoed(struct sim_oracle *o, uint32_t client, uint64_t incarnation,
-                       uint64_t number, uint64_t value)
+void sim_oracle_echoed(struct sim_oracle *o, uint32_t client, uint64_t incarnation, uint64_t number,
+                       uint64_t value)
 {
     struct oracle_update *u = oracle_find(o, client, incarnation, number);
 

@@ -29,12 +29,11 @@ void sim_oracle_recovered(struct sim_oracle *o, uint32_t client, uint64_t incarn
                           uint64_t number, uint64_t value);
 
 /* The client knows that everything up to @number was counted. */
-void sim_oracle_acked(struct sim_oracle *o, uint32_t client, uint64_t incarnation,
-                      uint64_t number);
+void sim_oracle_acked(struct sim_oracle *o, uint32_t client, uint64_t incarnation, uint64_t number);
 
 /* The echo reached the client. */
-void sim_oracle_echoed(struct sim_oracle *o, uint32_t client, uint64_t incarnation,
-                       uint64_t number, uint64_t value);
+void sim_oracle_echoed(struct sim_oracle *o, uint32_t client, uint64_t incarnation, uint64_t number,
+                       uint64_t value);
 
 /* The server lost its memory of echoes that were under way: they may stay out. */
 void sim_oracle_excuse_echoes(struct sim_oracle *o);

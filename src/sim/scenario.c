@@ -9,7 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SCENARIO_QUIET_MS = 1000 }; /* Go on so long after everything is done. */
+enum {
+    SCENARIO_QUIET_MS = 1000,      /* Go on so long after everything is done. */
+    SCENARIO_FLOWS_PER_HOST = 128, /* Streams both ways, and some that nobody has closed yet. */
+    SCENARIO_SEGMENTS_PER_FLOW = 64,
+};
 
 static const char scenario_builtin[] = "region eu\n"
                                        "region us\n"
@@ -93,8 +97,8 @@ static void scenario_act(struct sim_event *event, struct sim_world *w)
         if (sim_fault_target(fault.kind) == SIM_TARGET_HOST) {
             fault.host = sim_world_host(w, a->host);
         } else if (sim_fault_target(fault.kind) == SIM_TARGET_LINK) {
-            fault.link = sim_link_between(w, sim_world_region_at(w, a->a),
-                                          sim_world_region_at(w, a->b));
+            fault.link =
+                sim_link_between(w, sim_world_region_at(w, a->a), sim_world_region_at(w, a->b));
         }
         (void)sim_fault_inject(r->faults, &fault);
     }
@@ -180,7 +184,8 @@ static enum err scenario_report_links(struct scenario_run *r, struct sim_scenari
         return ERR_NOMEM;
     }
     for (uint32_t i = 0; i < n * n; i++) {
-        struct sim_region *from = sim_world_region_at(w, i / n), *to = sim_world_region_at(w, i % n);
+        struct sim_region *from = sim_world_region_at(w, i / n),
+                          *to = sim_world_region_at(w, i % n);
         struct sim_link *link = sim_link_between(w, from, to);
         struct sim_link_report *report = &out->links[out->links_count];
 
@@ -199,8 +204,7 @@ static enum err scenario_report_links(struct scenario_run *r, struct sim_scenari
     return OK;
 }
 
-static enum err scenario_report(struct scenario_run *r, bool trace,
-                                struct sim_scenario_result *out)
+static enum err scenario_report(struct scenario_run *r, bool trace, struct sim_scenario_result *out)
 {
     const char *verdict = sim_echo_verdict(r->echo);
     const char *transcript = sim_world_transcript(r->world);
@@ -240,6 +244,8 @@ enum err sim_scenario_run(const struct sim_scenario *s, const struct sim_scenari
     config.trace = !options->untraced;
     config.keep_trace = options->trace;
     config.trace_bytes_max = options->trace_bytes_max;
+    config.flows_max = s->nodes_count * SCENARIO_FLOWS_PER_HOST;
+    config.segments_max = config.flows_max * SCENARIO_SEGMENTS_PER_FLOW;
     rc = sim_world_create(&config, &r->world);
     if (rc == OK) {
         rc = scenario_build_world(r);

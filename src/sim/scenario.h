@@ -11,8 +11,8 @@
  *     storm from 10s to 30s every 200ms only kill,cut,flip
  *     run 60s
  *
- * One statement a line, '#' begins a comment. Lines of parsing know no world: nothing happens before
- * the whole script has been read and found good. docs/SIMULATOR.md lists all statements. */
+ * One statement a line, '#' begins a comment. Nothing happens before the whole script has been
+ * read and found good. docs/SIMULATOR.md lists all statements. */
 
 #ifndef SIM_SCENARIO_H
 #define SIM_SCENARIO_H
@@ -32,8 +32,8 @@ enum {
 
 struct sim_scenario;
 
-/* Read a script of @size bytes. On ERR_MALFORMED and ERR_TOO_BIG @text says what is wrong and where:
- * "@name:LINE: ...". */
+/* Read a script of @size bytes. On ERR_MALFORMED and ERR_TOO_BIG @text says what is wrong and
+ * where: "@name:LINE: ...". */
 MUST_USE enum err sim_scenario_parse(const char *name, const char *script, size_t size,
                                      struct sim_scenario **scenario_out, struct err_text *text);
 void sim_scenario_destroy(struct sim_scenario *s);
@@ -43,9 +43,9 @@ uint64_t sim_scenario_seed(const struct sim_scenario *s);
 
 struct sim_scenario_options {
     uint64_t seed;
-    bool trace;            /* Keep a transcript. */
+    bool trace; /* Keep a transcript. */
     size_t trace_bytes_max;
-    bool untraced;         /* Not even its hash: for benchmarks. */
+    bool untraced; /* Not even its hash: for benchmarks. */
 };
 
 struct sim_link_report {
@@ -68,8 +68,8 @@ struct sim_scenario_result {
     uint32_t links_count;
 };
 
-/* Let it happen. Errors are of this machine (ERR_NOMEM) or of names that the script gets wrong, with
- * @text; a broken invariant is no error but a verdict. The caller releases the result. */
+/* Let it happen. Errors are of this machine (ERR_NOMEM), with @text; a broken invariant is no error
+ * but a verdict. The caller releases the result. */
 MUST_USE enum err sim_scenario_run(const struct sim_scenario *s,
                                    const struct sim_scenario_options *options,
                                    struct sim_scenario_result *result_out, struct err_text *text);

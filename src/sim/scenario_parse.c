@@ -274,8 +274,8 @@ static enum err scenario_client_option(struct scenario_line *l, const char *word
         n->client.streams = (uint16_t)count;
         return rc;
     }
-    return scenario_fail(l, "'%.40s' is not of server= updates= gap= floats= window= streams=",
-                         word);
+    return scenario_fail(l,
+                         "'%.40s' is not of server= updates= gap= floats= window= streams=", word);
 }
 
 /* Common to servers and clients: name and region. */
@@ -289,8 +289,8 @@ static enum err scenario_node_begin(struct scenario_line *l, struct scenario_nod
     }
     for (uint32_t i = 0; i < s->nodes_count && rc == OK; i++) {
         if (strcmp(s->nodes[i].name, n->name) == 0) {
-            rc = scenario_fail(l, "'%s' is there already, since line %u", n->name,
-                               s->nodes[i].line);
+            rc =
+                scenario_fail(l, "'%s' is there already, since line %u", n->name, s->nodes[i].line);
         }
     }
     if (rc == OK && s->nodes_count == SIM_SCENARIO_NODES_MAX) {
@@ -500,9 +500,9 @@ static const struct {
     const char *word;
     enum err (*read)(struct scenario_line *l);
 } scenario_statements[] = {
-    {"seed", scenario_do_seed},     {"lan", scenario_do_lan},       {"region", scenario_do_region},
-    {"link", scenario_do_link},     {"server", scenario_do_server}, {"client", scenario_do_client},
-    {"at", scenario_do_at},         {"storm", scenario_do_storm},   {"run", scenario_do_run},
+    {"seed", scenario_do_seed}, {"lan", scenario_do_lan},       {"region", scenario_do_region},
+    {"link", scenario_do_link}, {"server", scenario_do_server}, {"client", scenario_do_client},
+    {"at", scenario_do_at},     {"storm", scenario_do_storm},   {"run", scenario_do_run},
 };
 
 static enum err scenario_read_line(struct scenario_line *l)
@@ -526,8 +526,9 @@ static enum err scenario_read_line(struct scenario_line *l)
             return scenario_statements[i].read(l);
         }
     }
-    return scenario_fail(l, "'%.40s' is no statement; there are seed lan region link server client "
-                            "at storm run",
+    return scenario_fail(l,
+                         "'%.40s' is no statement; there are seed lan region link server client "
+                         "at storm run",
                          l->words[0]);
 }
 
@@ -578,8 +579,7 @@ static enum err scenario_read(struct scenario_line *l, const char *script, size_
 
         l->number++;
         if (length >= sizeof(l->chars)) {
-            return scenario_fail(l, "the line is longer than %zu characters",
-                                 sizeof(l->chars) - 1);
+            return scenario_fail(l, "the line is longer than %zu characters", sizeof(l->chars) - 1);
         }
         if (memchr(script, '\0', length) != NULL) {
             return scenario_fail(l, "the line has a zero byte");

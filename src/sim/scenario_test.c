@@ -1,4 +1,4 @@
-/* Scripts: what is read, what is refused and with which words, and that a broken world is noticed. */
+/* Scripts: what is read, what is refused with which words; and a broken world is noticed. */
 
 #include "sim/scenario.h"
 
@@ -51,7 +51,8 @@ static void test_mistakes_are_named_with_their_line(void **state)
     expect_refused("region a/b\n", "x.sim:1: 'a/b' is no name");
     expect_refused("region eu\nlink eu us rate=1mbit\n", "x.sim:2: no region 'us'");
     expect_refused("region eu\nlink eu eu rate=1mbit\n", "joins two regions");
-    expect_refused("region eu\nregion us\nlink eu us delay=1ms\n", "x.sim:3: the link needs a rate");
+    expect_refused("region eu\nregion us\nlink eu us delay=1ms\n",
+                   "x.sim:3: the link needs a rate");
     expect_refused("region eu\nregion us\nlink eu us rate=1mbits\n", "x.sim:3: ");
     expect_refused("region eu\nregion us\nlink eu us speed=1\n", "rate= delay= jitter=");
     expect_refused("region eu\nregion us\nlink eu us rate=1mbit price=cheap\n", "is no price");

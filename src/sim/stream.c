@@ -242,7 +242,7 @@ static void sim_end_own(struct sim_end *end, const struct pki_identity *other)
 
 static struct sim_listener *sim_listener_find(struct sim_host *host, uint16_t port)
 {
-    LIST_FOREACH(link, &host->listeners) {
+    LIST_FOREACH (link, &host->listeners) {
         struct sim_listener *l = LIST_ENTRY(link, struct sim_listener, link);
 
         if (l->port == port) {
@@ -424,8 +424,8 @@ static const struct net_transport_ops sim_transport_ops = {
 void sim_transport_init(struct sim_transport *t, struct sim_host *host,
                         const struct pki_identity *identity)
 {
-    *t = (struct sim_transport){
-        .base.ops = &sim_transport_ops, .host = host, .identity = *identity};
+    *t =
+        (struct sim_transport){.base.ops = &sim_transport_ops, .host = host, .identity = *identity};
 }
 
 enum err sim_streams_create(struct sim_world *w)
@@ -446,7 +446,7 @@ void sim_streams_destroy(struct sim_world *w)
 
 void sim_stream_host_off(struct sim_host *host, bool silent)
 {
-    LIST_FOREACH(link, &host->ends) {
+    LIST_FOREACH (link, &host->ends) {
         struct sim_end *end = LIST_ENTRY(link, struct sim_end, link);
 
         end->muted = silent;

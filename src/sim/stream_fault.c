@@ -20,14 +20,14 @@ static struct sim_tube *tube_pick(struct sim_world *w, struct rng *rng)
 {
     uint64_t count = 0, pick;
 
-    LIST_FOREACH(link, &sim_tubes_of(w)->all) {
+    LIST_FOREACH (link, &sim_tubes_of(w)->all) {
         count += tube_open(LIST_ENTRY(link, struct sim_tube, link));
     }
     if (count == 0) {
         return NULL;
     }
     pick = rng_below(rng, count);
-    LIST_FOREACH(link, &sim_tubes_of(w)->all) {
+    LIST_FOREACH (link, &sim_tubes_of(w)->all) {
         struct sim_tube *tube = LIST_ENTRY(link, struct sim_tube, link);
 
         if (tube_open(tube) && pick-- == 0) {

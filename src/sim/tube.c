@@ -186,7 +186,7 @@ static enum err pipe_send_pieces(struct sim_pipe *pipe, uint64_t before)
     struct sim_fabric_stats stats;
 
     sim_fabric_stats(pipe->tube->world->fabric, &stats);
-    if (pieces + stats.segments_queued >= SIM_FABRIC_SEGMENTS ||
+    if (pieces + stats.segments_queued >= pipe->tube->world->config.segments_max ||
         pieces + pipe_segments(pipe) >= SIM_SEGMENTS_MAX) {
         pipe->w = before;
         return ERR_AGAIN;

@@ -19,7 +19,7 @@ enum { SIM_LINE_BYTES = 512 };
 
 enum err sim_world_create(const struct sim_world_config *config, struct sim_world **world_out)
 {
-    struct sim_fabric_limits limits = {SIM_FABRIC_LINKS, SIM_FABRIC_FLOWS, SIM_FABRIC_SEGMENTS};
+    struct sim_fabric_limits limits = {.links_max = SIM_FABRIC_LINKS};
     struct sim_world *w = mem_zalloc(sizeof(*w));
     enum err rc;
 
@@ -36,6 +36,14 @@ enum err sim_world_create(const struct sim_world_config *config, struct sim_worl
     if (w->config.lan_delay_ns == 0) {
         w->config.lan_delay_ns = SIM_LAN_DELAY_DEFAULT_NS;
     }
+    if (w->config.flows_max == 0) {
+        w->config.flows_max = SIM_FABRIC_FLOWS_DEFAULT;
+    }
+    if (w->config.segments_max == 0) {
+        w->config.segments_max = SIM_FABRIC_SEGMENTS_DEFAULT;
+    }
+    limits.flows_max = w->config.flows_max;
+    limits.segments_max = w->config.segments_max;
     heap_init(&w->heap, SIM_EVENTS_MAX);
     rng_init(&w->rng, config->seed);
     rc = text_init(&w->trace, config->trace_bytes_max);

@@ -45,12 +45,14 @@ struct sim_event {
 
 struct sim_world_config {
     uint64_t seed;
-    bool keep_trace;      /* Keep the transcript's text, not only its hash. */
-    bool trace;           /* Write a transcript at all. */
+    bool keep_trace; /* Keep the transcript's text, not only its hash. */
+    bool trace;      /* Write a transcript at all. */
     size_t trace_bytes_max;
-    uint64_t host_rate;   /* Bytes per second of a host's network card; zero: 10 Gbit/s. */
-    uint64_t lan_rate;    /* Of each region's inside; zero: 40 Gbit/s. */
-    int64_t lan_delay_ns; /* One way, inside a region; zero: 50 us. */
+    uint64_t host_rate;    /* Bytes per second of a host's network card; zero: 10 Gbit/s. */
+    uint64_t lan_rate;     /* Of each region's inside; zero: 40 Gbit/s. */
+    int64_t lan_delay_ns;  /* One way, inside a region; zero: 50 us. */
+    uint32_t flows_max;    /* Directions of connections at once; zero: 2^17. */
+    uint32_t segments_max; /* Under way at once; zero: 2^20. */
 };
 
 MUST_USE enum err sim_world_create(const struct sim_world_config *config,

@@ -15,8 +15,8 @@ enum {
     SIM_NAME_BYTES = 65,
     SIM_SLOWS_MAX = 8,
     SIM_FABRIC_LINKS = SIM_REGIONS_MAX * SIM_REGIONS_MAX + SIM_HOSTS_MAX * 2,
-    SIM_FABRIC_FLOWS = 1 << 17,
-    SIM_FABRIC_SEGMENTS = 1 << 20, /* Under way at once. */
+    SIM_FABRIC_FLOWS_DEFAULT = 1 << 17,
+    SIM_FABRIC_SEGMENTS_DEFAULT = 1 << 20,
 };
 
 struct sim_link {

@@ -2,31 +2,31 @@
 
 #include "suites.h"
 
-#include "faulty_stream.h"
 #include "link.h"
 
 /* Both sides behind faulty transports. */
 struct damage {
-    struct faulty_transport a;
-    struct faulty_transport b;
+    struct faulty_transport *a;
+    struct faulty_transport *b;
     struct conf_pair pair;
 };
 
-static void damage_end(void *thing)
+static void damage_open(struct damage *d, struct conf_world *w)
 {
-    (void)thing;
+    d->a = conf_faulty(&w->a);
+    d->b = conf_faulty(&w->b);
+    conf_pair_open(&d->pair, w);
 }
 
-static struct damage *damage_open(struct conf_world *w)
+/* Go back to what was before. */
+static void damage_close(struct damage *d)
 {
-    struct damage *d = conf_new(&w->a, sizeof(*d), damage_end);
+    struct conf_world *w = d->pair.world;
 
-    faulty_transport_init(&d->a, w->a.transport, w->a.loop);
-    faulty_transport_init(&d->b, w->b.transport, w->b.loop);
-    w->a.transport = &d->a.base;
-    w->b.transport = &d->b.base;
-    conf_pair_open(&d->pair, w);
-    return d;
+    d->pair.door->listener->ops->destroy(d->pair.door->listener);
+    d->pair.door->listener = NULL;
+    w->a.transport = d->a->inner;
+    w->b.transport = d->b->inner;
 }
 
 static void damage_exchange(struct conf_pair *pair, const uint32_t *sizes, uint32_t count)
@@ -57,45 +57,45 @@ static void damage_exchange(struct conf_pair *pair, const uint32_t *sizes, uint3
 static void test_frames_survive_reads_and_writes_of_one_byte(void **state)
 {
     static const uint32_t sizes[] = {0, 1, 63, 64, 65, 2000, 2048, 0, 17, 33000, 5};
-    struct damage *d = damage_open(*state);
+    struct damage d;
 
-    d->a.plan = d->b.plan = (struct faulty_plan){.read_max = 1, .write_max = 1};
-    damage_exchange(&d->pair, sizes, sizeof(sizes) / sizeof(sizes[0]));
+    damage_open(&d, *state);
+    d.a->plan = d.b->plan = (struct faulty_plan){.read_max = 1, .write_max = 1};
+    damage_exchange(&d.pair, sizes, sizeof(sizes) / sizeof(sizes[0]));
 }
 
 static void test_frames_survive_odd_fragments(void **state)
 {
     static const uint32_t sizes[] = {0, 70000, 32768, 32705, 1, 256 * 1024, 4097, 0, 65536};
-    struct damage *d = damage_open(*state);
+    struct damage d;
 
-    d->a.plan = (struct faulty_plan){.read_max = 61, .write_max = 4093};
-    d->b.plan = (struct faulty_plan){.read_max = 127, .write_max = 63};
-    damage_exchange(&d->pair, sizes, sizeof(sizes) / sizeof(sizes[0]));
+    damage_open(&d, *state);
+    d.a->plan = (struct faulty_plan){.read_max = 61, .write_max = 4093};
+    d.b->plan = (struct faulty_plan){.read_max = 127, .write_max = 63};
+    damage_exchange(&d.pair, sizes, sizeof(sizes) / sizeof(sizes[0]));
 }
 
 /* Let the bit at byte @at of the second frame flip on the way from a to b. */
 static void damage_flip(struct conf_world *w, uint64_t at, size_t size, enum err why,
                         enum wire_reason reason)
 {
-    struct damage *d = damage_open(w);
+    struct damage d;
     struct obs_counter *counter = w->b.counters.refused[reason];
     uint64_t before = obs_counter_value(counter);
 
-    d->a.plan.flip_at = WIRE_HEADER_BYTES + 10 + at + 1;
-    conf_pair_wait(&d->pair);
-    assert_int_equal(conf_send(d->pair.a, NET_DATA, 10, 0), OK);
-    assert_int_equal(conf_send(d->pair.a, NET_DATA, size, 1), OK);
-    assert_int_equal(conf_send(d->pair.a, NET_DATA, 10, 2), OK);
-    conf_until(w, conf_pair_closed, &d->pair, CONF_LIMIT_NS);
-    assert_int_equal(d->a.flips, 1);
-    assert_int_equal(d->pair.b->frames, 1);
-    assert_int_equal(d->pair.b->why, why);
+    damage_open(&d, w);
+    d.a->plan.flip_at = WIRE_HEADER_BYTES + 10 + at + 1;
+    conf_pair_wait(&d.pair);
+    assert_int_equal(conf_send(d.pair.a, NET_DATA, 10, 0), OK);
+    assert_int_equal(conf_send(d.pair.a, NET_DATA, size, 1), OK);
+    assert_int_equal(conf_send(d.pair.a, NET_DATA, 10, 2), OK);
+    conf_until(w, conf_pair_closed, &d.pair, CONF_LIMIT_NS);
+    assert_int_equal(d.a->flips, 1);
+    assert_int_equal(d.pair.b->frames, 1);
+    assert_int_equal(d.pair.b->why, why);
     assert_int_equal(obs_counter_value(counter), before + 1);
-    assert_string_equal(d->pair.b->text.text, wire_reason_name(reason));
-    d->pair.door->listener->ops->destroy(d->pair.door->listener);
-    d->pair.door->listener = NULL;
-    w->a.transport = d->a.inner;
-    w->b.transport = d->b.inner;
+    assert_string_equal(d.pair.b->text.text, wire_reason_name(reason));
+    damage_close(&d);
 }
 
 static void test_a_bit_flipped_in_a_header_closes_and_is_counted(void **state)
@@ -117,24 +117,22 @@ static void test_a_bit_flipped_in_a_body_closes_and_is_counted(void **state)
 /* a fails in the middle of a frame. */
 static void damage_reset(struct conf_world *w, uint64_t at, size_t size)
 {
-    struct damage *d = damage_open(w);
+    struct damage d;
 
-    d->a.plan.reset_at = WIRE_HEADER_BYTES + 10 + at;
-    conf_pair_wait(&d->pair);
-    assert_int_equal(conf_send(d->pair.a, NET_DATA, 10, 0), OK);
-    while (d->pair.b->frames == 0) {
+    damage_open(&d, w);
+    d.a->plan.reset_at = WIRE_HEADER_BYTES + 10 + at;
+    conf_pair_wait(&d.pair);
+    assert_int_equal(conf_send(d.pair.a, NET_DATA, 10, 0), OK);
+    while (d.pair.b->frames == 0) {
         assert_true(conf_step(w, conf_now_ns(w) + CONF_LIMIT_NS));
     }
-    assert_int_equal(conf_send(d->pair.a, NET_DATA, size, 1), OK);
-    conf_until(w, conf_pair_closed, &d->pair, 2 * CONF_S);
-    assert_int_equal(d->a.resets, 1);
-    assert_int_equal(d->pair.b->frames, 1);
-    assert_int_equal(d->pair.a->why, ERR_CLOSED);
-    assert_int_equal(d->pair.b->why, ERR_CLOSED);
-    d->pair.door->listener->ops->destroy(d->pair.door->listener);
-    d->pair.door->listener = NULL;
-    w->a.transport = d->a.inner;
-    w->b.transport = d->b.inner;
+    assert_int_equal(conf_send(d.pair.a, NET_DATA, size, 1), OK);
+    conf_until(w, conf_pair_closed, &d.pair, 2 * CONF_S);
+    assert_int_equal(d.a->resets, 1);
+    assert_int_equal(d.pair.b->frames, 1);
+    assert_int_equal(d.pair.a->why, ERR_CLOSED);
+    assert_int_equal(d.pair.b->why, ERR_CLOSED);
+    damage_close(&d);
 }
 
 static void test_a_reset_in_the_middle_of_a_frame_closes_at_once(void **state)
@@ -197,16 +195,17 @@ static void test_whole_frames_before_a_clean_end_are_delivered(void **state)
 
 static void test_a_stalled_peer_is_found_by_its_silence(void **state)
 {
-    struct damage *d = damage_open(*state);
-    int64_t beat_ns = d->pair.world->carrier->simulated ? CONF_S : 50 * CONF_MS;
+    struct conf_world *w = *state;
+    struct damage d;
 
-    d->b.plan.stall_at = 1;
-    d->pair.a->heartbeat_ns = beat_ns;
-    conf_pair_wait(&d->pair);
-    assert_int_equal(conf_send(d->pair.a, NET_DATA, 1000, 0), OK);
-    conf_until(d->pair.world, conf_link_closed, d->pair.a, CONF_LIMIT_NS);
-    assert_int_equal(d->pair.a->why, ERR_TIMEOUT);
-    assert_int_equal(d->pair.b->frames, 0);
+    damage_open(&d, w);
+    d.b->plan.stall_at = 1;
+    d.pair.a->heartbeat_ns = w->carrier->simulated ? CONF_S : 50 * CONF_MS;
+    conf_pair_wait(&d.pair);
+    assert_int_equal(conf_send(d.pair.a, NET_DATA, 1000, 0), OK);
+    conf_until(d.pair.world, conf_link_closed, d.pair.a, CONF_LIMIT_NS);
+    assert_int_equal(d.pair.a->why, ERR_TIMEOUT);
+    assert_int_equal(d.pair.b->frames, 0);
 }
 
 const struct CMUnitTest conf_damage_tests[] = {

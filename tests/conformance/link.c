@@ -238,6 +238,20 @@ void conf_raw_write(struct conf_raw *raw, const void *bytes, size_t size)
     }
 }
 
+static void faulty_end(void *thing)
+{
+    (void)thing;
+}
+
+struct faulty_transport *conf_faulty(struct conf_side *side)
+{
+    struct faulty_transport *t = conf_new(side, sizeof(*t), faulty_end);
+
+    faulty_transport_init(t, side->transport, side->loop);
+    side->transport = &t->base;
+    return t;
+}
+
 static void door_accepted(struct net_stream *stream, const struct net_source *source, void *user)
 {
     struct conf_door *door = user;

@@ -6,6 +6,7 @@
 
 #include "fixture.h"
 
+#include "faulty_stream.h"
 #include "net/conn.h"
 
 /* One connection. Hooks may be NULL. */
@@ -57,6 +58,9 @@ void conf_raw_end(struct conf_raw *raw, bool abort);
 
 /* Write all, running the world meanwhile. */
 void conf_raw_write(struct conf_raw *raw, const void *bytes, size_t size);
+
+/* Put a faulty transport in front of the side's own. */
+struct faulty_transport *conf_faulty(struct conf_side *side);
 
 /* A listener that hands what comes to links, raws or both, in the order they were set. */
 enum { CONF_GUESTS_MAX = 4 };

@@ -46,6 +46,15 @@ int main(int argc, char **argv)
     main_add(conf_pressure_tests, conf_pressure_count);
     main_add(conf_stranger_tests, conf_stranger_count);
     main_add(conf_session_tests, conf_session_count);
+    main_add(conf_resend_tests, conf_resend_count);
+    main_add(conf_restart_tests, conf_restart_count);
+    main_add(conf_memory_tests, conf_memory_count);
+    if (conf_carrier == &conf_tcp) {
+        main_add(conf_tcp_tests, conf_tcp_count);
+    }
+    if (conf_carrier == &conf_unix) {
+        main_add(conf_unix_tests, conf_unix_count);
+    }
     if (argc > 2) {
         cmocka_set_test_filter(argv[2]);
     }

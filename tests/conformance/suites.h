@@ -20,5 +20,17 @@ extern const struct CMUnitTest conf_stranger_tests[];
 extern const size_t conf_stranger_count;
 extern const struct CMUnitTest conf_session_tests[];
 extern const size_t conf_session_count;
+extern const struct CMUnitTest conf_resend_tests[];
+extern const size_t conf_resend_count;
+extern const struct CMUnitTest conf_restart_tests[];
+extern const size_t conf_restart_count;
+extern const struct CMUnitTest conf_memory_tests[];
+extern const size_t conf_memory_count;
+
+/* For one carrier only. */
+extern const struct CMUnitTest conf_tcp_tests[];
+extern const size_t conf_tcp_count;
+extern const struct CMUnitTest conf_unix_tests[];
+extern const size_t conf_unix_count;
 
 #endif
