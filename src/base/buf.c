@@ -248,6 +248,7 @@ static bool buf_pool_reclaim(struct buf_pool *pool, uint32_t bytes)
     while (pool->bytes_limit - pool->bytes_reserved < bytes) {
         struct buf_slab *slab = *link;
 
+        CHECK(slab != NULL); /* The sum above says so. */
         if (slab->used_count != 0) {
             link = &slab->next;
             continue;

@@ -25,14 +25,14 @@ enum {
 };
 
 struct serve {
+    struct net_transport door; /* First. In front of .tls: it knows who is behind a stream. */
     struct cli_context *ctx;
     struct pki_ca *ca;
     struct loop *loop;
     struct buf_pool *pool;
     struct obs_registry *registry;
     struct net_tls_transport *tls;
-    struct net_transport door; /* Before .tls: it remembers who is behind a stream. */
-    struct net_accept accept;  /* Of the endpoint. */
+    struct net_accept accept; /* Of the endpoint. */
     struct net_endpoint *endpoint;
     struct net_enroller enroller;
     struct loop_signal *signals[2];
@@ -106,7 +106,7 @@ static enum err serve_listen(struct net_transport *t, const struct net_address *
                              const struct net_accept *accept, struct net_listener **listener_out,
                              struct err_text *text)
 {
-    struct serve *serve = (struct serve *)((char *)t - offsetof(struct serve, door));
+    struct serve *serve = (struct serve *)t;
     struct net_transport *inner = net_tls_transport_base(serve->tls);
     struct net_accept ours = {serve_admit, serve_accepted, serve};
 

@@ -120,7 +120,8 @@ const struct cli_command cli_command_doctor = {
                                      .placeholder = "DIR",
                                      .kind = CLI_DIR,
                                      .repeats = true,
-                                     .help = "also check the certificates in this folder"},
+                                     .help = "also check the certificates in this folder; with "
+                                             "--peer and --listen: who we are"},
                                     {.name = "address",
                                      .placeholder = "HOST",
                                      .help = "the address of this machine that others shall use, "

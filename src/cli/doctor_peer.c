@@ -127,8 +127,7 @@ static enum cli_exit call_report_failure(struct call *c)
 
     switch (c->why) {
     case ERR_TLS:
-        return cli_error(ctx, CLI_ERROR_PEER_REFUSED, NULL, "%s: certificate: %s", c->address,
-                         text);
+        return cli_error(ctx, CLI_ERROR_PEER_REFUSED, NULL, "%s: TLS failed: %s", c->address, text);
     case ERR_REFUSED:
     case ERR_VERSION:
         return cli_error(ctx, CLI_ERROR_PEER_REFUSED, NULL, "%s: refused: %s", c->address, text);
@@ -167,7 +166,10 @@ static void call_report_probe(struct call *c)
         doctor_report(c->d, DOCTOR_OK, "round trip", NULL, "%.2f ms (median of %d)",
                       (double)r->rtt_ns / 1e6, NET_PROBE_PINGS);
     }
-    if (!c->probed || c->probe_rc != OK) {
+    if (c->probed && c->probe_rc == OK && r->at_least && r->low == 0) {
+        doctor_report(c->d, DOCTOR_WARN, "bandwidth", "try again when less is going on",
+                      "not measured: the trains disagree at all rates");
+    } else if (!c->probed || c->probe_rc != OK) {
         doctor_report(c->d, DOCTOR_WARN, "bandwidth", "try again later", "not measured: %s",
                       c->probed && c->probe_rc == ERR_TIMEOUT
                           ? "it does not answer (so many) probes"
@@ -176,10 +178,12 @@ static void call_report_probe(struct call *c)
         doctor_report(c->d, DOCTOR_OK, "bandwidth", NULL,
                       "at least %.1f Mbit/s free: as fast as probes go", (double)r->low / 125e3);
     } else {
-        doctor_report(c->d, DOCTOR_OK, "bandwidth", NULL,
-                      "%.1f Mbit/s free (%.1f to %.1f) for one stream, by %u trains in %.1f s",
-                      (double)(r->low + r->high) / 2 / 125e3, (double)r->low / 125e3,
-                      (double)r->high / 125e3, r->trains, (double)r->duration_ns / 1e9);
+        doctor_report(
+            c->d, DOCTOR_OK, "bandwidth", NULL, "%.1f Mbit/s free (%.1f to %.1f) for one stream%s",
+            (double)(r->low + r->high) / 2 / 125e3, (double)r->low / 125e3, (double)r->high / 125e3,
+            r->held ? "; its window was the limit, or a queue on this machine: several "
+                      "streams may get more"
+                    : "");
     }
 }
 
@@ -192,11 +196,11 @@ static json_t *call_json(struct call *c)
     json_t *bandwidth = json_null();
 
     if (c->probed && c->probe_rc == OK) {
-        bandwidth =
-            json_pack("{s:I, s:I, s:b, s:I, s:I, s:f}", "low_bits_per_s", (json_int_t)(r->low * 8),
-                      "high_bits_per_s", (json_int_t)(r->high * 8), "at_least", (int)r->at_least,
-                      "trains", (json_int_t)r->trains, "sent_bytes", (json_int_t)r->bytes,
-                      "seconds", (double)r->duration_ns / 1e9);
+        bandwidth = json_pack("{s:I, s:I, s:b, s:b, s:I, s:I, s:f}", "low_bits_per_s",
+                              (json_int_t)r->low * 8, "high_bits_per_s", (json_int_t)r->high * 8,
+                              "at_least", (int)r->at_least, "held", (int)r->held, "trains",
+                              (json_int_t)r->trains, "sent_bytes", (json_int_t)r->bytes, "seconds",
+                              (double)r->duration_ns / 1e9);
     }
     return json_pack("{s:s, s:s, s:b, s:i, s:s?, s:s?, s:b, s:f, s:o}", "address", c->address,
                      "identity", pki_identity_format(&c->who, who), "authenticated",

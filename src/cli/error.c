@@ -35,6 +35,12 @@ const struct cli_error cli_errors[] = {
      "--log, or the environment variable STRAIT_LOG, holds something that is not a log filter.",
      "A filter is a level (off, error, warn, info, debug, trace), a subsystem with a level "
      "(net=debug), or several of these separated by commas: info,net=debug."},
+    {CLI_ERROR_INSECURE, CLI_USAGE, "plain connection that was not asked for",
+     "Without TLS anybody on the way can read and change what is sent, and pretend to be anybody. "
+     "Strait does that only if it is told so: --insecure for addresses of this machine, "
+     "--insecure --insecure for others.",
+     "Use tls:// and certificates (\"strait cert\"). Where the network itself is trusted, repeat "
+     "--insecure."},
     {CLI_ERROR_FILE, CLI_FAILED, "file that cannot be read or written",
      "The system refused to read or write the file that the message names; its reason stands at "
      "the "
@@ -106,16 +112,10 @@ const struct cli_error cli_errors[] = {
     {CLI_ERROR_PEER_REFUSED, CLI_REFUSED, "the other side does not want us, or we not it",
      "Somebody answers at that address, but a certificate was not accepted, the identity is not "
      "wanted there, or the versions have nothing in common; the message says which.",
-     "Both sides need certificates of the same authority that have not expired and were not "
-     "revoked: \"strait doctor --cert DIR\" checks them. Are both clocks right? Does the other "
-     "side "
-     "speak TLS at all, and not --insecure?"},
-    {CLI_ERROR_INSECURE, CLI_USAGE, "plain connection that was not asked for",
-     "Without TLS anybody on the way can read and change what is sent, and pretend to be anybody. "
-     "Strait does that only if it is told so: --insecure for addresses of this machine, "
-     "--insecure --insecure for others.",
-     "Use tls:// and certificates (\"strait cert\"). Where the network itself is trusted, repeat "
-     "--insecure."},
+     "Are both clocks right? Does the other side speak TLS, or was it started with --insecure? "
+     "Both "
+     "need certificates of the same authority that have not expired and were not revoked: \"strait "
+     "doctor --cert DIR\" checks them."},
     {CLI_ERROR_SCENARIO, CLI_BAD_CONFIGURATION, "scenario that cannot be read",
      "A line of the script is not a statement that the simulator knows, or names something that is "
      "not there. The message has the file, the line and what was expected.",

@@ -298,7 +298,7 @@ static enum cli_exit sim_list_faults(struct cli_context *ctx)
 static enum cli_exit sim_run(struct cli_context *ctx)
 {
     const char *path = cli_argument(ctx, 0);
-    struct sim_scenario *scenario;
+    struct sim_scenario *scenario = NULL;
     enum cli_exit status;
     uint64_t seed;
 

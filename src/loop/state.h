@@ -16,7 +16,7 @@ struct loop {
     uint32_t timers_reserved;
     struct list tasks;
     struct list late_tasks; /* Run when no other is left. */
-    int64_t now_ns; /* Manual only. */
+    int64_t now_ns;         /* Manual only. */
     void (*wake)(struct loop *loop, void *user);
     void *wake_user;
     uv_loop_t uv; /* Real only, as is all below. */

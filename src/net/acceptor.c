@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -115,6 +116,26 @@ static void net_acceptor_ready(int events, void *user)
     }
 }
 
+/* A socket file that nobody listens on is left over from a crash. Other files are none of ours,
+ * though connecting to them is refused likewise. */
+static bool net_acceptor_stale(const struct sockaddr_un *un)
+{
+    struct stat file;
+    int probe;
+    bool stale;
+
+    if (stat(un->sun_path, &file) != 0 || !S_ISSOCK(file.st_mode)) {
+        return false;
+    }
+    probe = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (probe < 0) {
+        return false;
+    }
+    stale = connect(probe, (const struct sockaddr *)un, sizeof(*un)) != 0 && errno == ECONNREFUSED;
+    (void)close(probe);
+    return stale;
+}
+
 static enum err net_acceptor_bind_unix(struct net_acceptor *a, const struct net_address *at)
 {
     struct sockaddr_un un = {.sun_family = AF_UNIX};
@@ -128,20 +149,15 @@ static enum err net_acceptor_bind_unix(struct net_acceptor *a, const struct net_
     if (a->fd < 0) {
         return ERR_IO;
     }
-    /* A socket file that nobody listens on is left over from a crash. */
     if (bind(a->fd, (struct sockaddr *)&un, sizeof(un)) != 0) {
-        int probe = errno != EADDRINUSE ? -1 : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        bool stale = probe >= 0 && connect(probe, (struct sockaddr *)&un, sizeof(un)) != 0 &&
-                     errno == ECONNREFUSED;
+        int error = errno;
+        bool stale = error == EADDRINUSE && net_acceptor_stale(&un);
 
-        if (probe >= 0) {
-            (void)close(probe);
-        }
-        errno = EADDRINUSE;
         if (!stale || unlink(at->host) != 0 ||
             bind(a->fd, (struct sockaddr *)&un, sizeof(un)) != 0) {
             (void)close(a->fd);
             a->fd = -1;
+            errno = stale ? errno : error;
             return ERR_IO;
         }
     }
@@ -173,7 +189,7 @@ static void net_acceptor_learn_port(struct net_acceptor *a)
 {
     struct sockaddr_storage bound = {0};
     socklen_t size = sizeof(bound);
-    uint16_t port;
+    uint16_t port = 0;
 
     if (getsockname(a->fd, (struct sockaddr *)&bound, &size) == 0 && bound.ss_family != AF_UNIX) {
         port = bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port

@@ -74,8 +74,8 @@ void net_conn_pause(struct net_conn *conn, bool paused);
  * unless @why is an error of the peer. closed() follows. */
 void net_conn_close(struct net_conn *conn, enum err why, const char *text);
 
-/* End it once all that is queued has arrived: nothing more is sent or delivered, and closed() follows
- * with OK when the other end has hung up, or after LIMIT_SOFT_CLOSE_MS. */
+/* End it once all that is queued has arrived: nothing more is sent or delivered, and closed()
+ * follows with OK when the other end has hung up, or after LIMIT_SOFT_CLOSE_MS. */
 void net_conn_close_soft(struct net_conn *conn);
 
 /* End it at once: nothing is called, @conn is gone. Not from inside its own callbacks. NULL is

@@ -46,8 +46,8 @@ struct net_conn {
     struct err_text why_text;
     bool trusted;
     bool paused;
-    bool soft_close; /* We say no more and hear no more; the other end shall hang up. */
-    bool finished;   /* The stream knows. */
+    bool soft_close;         /* We say no more and hear no more; the other end shall hang up. */
+    bool finished;           /* The stream knows. */
     struct loop_task flush;  /* Writes what the turn has queued. */
     struct loop_task finish; /* Calls closed() and frees. */
     struct loop_task resume; /* Goes on reading after the turn's budget was used. */
@@ -70,7 +70,7 @@ struct net_conn {
 
     struct buf *stage; /* Bytes received and not yet parsed: stage_start to its size. */
     uint32_t stage_start;
-    bool large_flow; /* The last frame was large. */
+    bool large_flow;   /* The last frame was large. */
     struct buf *large; /* The large frame being received: its body. */
     struct wire_header large_header;
 };

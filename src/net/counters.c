@@ -59,9 +59,8 @@ enum err net_counters_init(struct net_counters *c, struct obs_registry *registry
          "Probes and reports that were late, foreign or over the limit.", NULL, NULL},
         {&c->queue_full, "strait_queue_full_total", "Sends held back by a full queue.", NULL, NULL},
     };
-    struct obs_desc rtt = {.name = "strait_link_rtt_seconds",
-                           .help = "Round trips of heartbeats.",
-                           .divisor = OBS_NS};
+    struct obs_desc rtt = {
+        .name = "strait_link_rtt_seconds", .help = "Round trips of heartbeats.", .divisor = OBS_NS};
     enum err rc = OK;
 
     *c = (struct net_counters){0};

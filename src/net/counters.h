@@ -16,10 +16,10 @@ struct net_counters {
     struct obs_counter *strangers_refused;          /* Connections over the limits. */
     struct obs_counter *hellos_refused;
     struct obs_counter *connections;
-    struct obs_counter *silent;     /* Ended because the peer went silent. */
-    struct obs_counter *resent;     /* Frames sent again after a reconnect. */
-    struct obs_counter *duplicates; /* Frames recognised as seen before. */
-    struct obs_counter *queue_full; /* ERR_AGAIN given to senders. */
+    struct obs_counter *silent;         /* Ended because the peer went silent. */
+    struct obs_counter *resent;         /* Frames sent again after a reconnect. */
+    struct obs_counter *duplicates;     /* Frames recognised as seen before. */
+    struct obs_counter *queue_full;     /* ERR_AGAIN given to senders. */
     struct obs_counter *probe_trains;   /* Trains of probes that were answered. */
     struct obs_counter *probes_ignored; /* Late, foreign, or over the limit; reports too. */
     struct obs_histogram *rtt;          /* Of heartbeats. */

@@ -88,7 +88,8 @@ struct net_joiner_config {
     const char *name; /* The wanted name; NULL or empty: the one in the token. */
     const char *dir;  /* Where the files go, as by pki_bundle_write(). */
     bool replace;
-    int64_t timeout_ns; /* For all of it; zero: the default of 15 s. */
+    int64_t timeout_ns;             /* For all of it; zero: the default of 15 s. */
+    int64_t (*wall_us)(void *user); /* For validity; NULL: the system's clock. */
     /* Called once, from the loop. OK: the files are written. Otherwise nothing is, and @text says
      * why:
      *     ERR_REFUSED      the authority does not want us: the token is used, expired or unknown,

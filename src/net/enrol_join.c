@@ -159,13 +159,8 @@ static enum err joiner_unanswered(struct net_joiner *j, enum err why, const char
     char address[NET_ADDRESS_BYTES];
 
     net_address_format(&j->config.address, address);
-    /* Who hangs up in the handshake (too many come at once, or a firewall) has not shown a
-     * certificate: that says nothing about the authority. */
-    if (why == OK ||
-        (why == ERR_TLS && strstr(text, "connection ended in the handshake") != NULL)) {
+    if (why == OK || why == ERR_CLOSED) {
         why = ERR_CLOSED;
-    }
-    if (why == ERR_CLOSED) {
         return err_text_set(&j->text, why, "%s: the connection was closed without an answer",
                             address);
     }
@@ -273,7 +268,10 @@ static enum err joiner_init(struct net_joiner *j, struct err_text *text)
         rc = net_counters_init(&j->counters, j->config.registry);
     }
     if (rc == OK) {
-        rc = net_tls_joiner_create(j->config.loop, j->token.pin, &j->tls, text);
+        struct net_tls_joiner_config tls = {
+            .pin = j->token.pin, .wall_us = j->config.wall_us, .user = j->config.user};
+
+        rc = net_tls_joiner_create(j->config.loop, &tls, &j->tls, text);
     }
     return rc;
 }

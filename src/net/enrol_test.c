@@ -15,8 +15,6 @@
 #include "wire/control.h"
 #include "wire/hello.h"
 
-#include <signal.h>
-
 #define MS INT64_C(1000000)
 
 enum { POOL_BYTES = 16 << 20, SERIES_MAX = 128, OUTCOMES_MAX = 8 };
@@ -128,6 +126,8 @@ static void world_lost(struct net_peer *peer, enum err why, const char *text, vo
 static const struct net_endpoint_events world_events = {
     .up = world_up, .frame = world_frame, .lost = world_lost, .enrol = world_enrol};
 
+static void world_listen(struct world *w, const struct net_enrol_files *files);
+
 static void world_serve(struct world *w)
 {
     struct net_enroller_config enroller = {.ca = w->t->ca,
@@ -136,8 +136,16 @@ static void world_serve(struct world *w)
                                            .answered = world_answered,
                                            .user = w};
     struct net_enrol_files files;
+
+    OK_OR_TEXT(net_enrol_files_prepare(w->t->ca, NOW_S, &files, &w->t->text), w->t);
+    OK_OR_TEXT(net_enroller_init(&w->enroller, &enroller, &w->t->text), w->t);
+    world_listen(w, &files);
+}
+
+static void world_listen(struct world *w, const struct net_enrol_files *files)
+{
     struct net_tls_config tls = {
-        .cert_path = files.cert, .key_path = files.key, .ca_path = files.ca, .enrol = true};
+        .cert_path = files->cert, .key_path = files->key, .ca_path = files->ca, .enrol = true};
     struct net_endpoint_config config = {.loop = w->loop,
                                          .pool = w->pool,
                                          .registry = w->registry,
@@ -146,8 +154,6 @@ static void world_serve(struct world *w)
                                          .user = w};
     struct net_address at;
 
-    OK_OR_TEXT(net_enrol_files_prepare(w->t->ca, NOW_S, &files, &w->t->text), w->t);
-    OK_OR_TEXT(net_enroller_init(&w->enroller, &enroller, &w->t->text), w->t);
     OK_OR_TEXT(net_tls_transport_create(w->loop, &tls, &w->tls, &w->t->text), w->t);
     config.identity = *net_tls_identity(w->tls);
     OK_OR_TEXT(net_endpoint_create(&config, &w->endpoint), w->t);
@@ -229,6 +235,7 @@ static struct net_joiner_config world_config(struct world *w, const char *token)
                                       .token = token,
                                       .address = w->address,
                                       .dir = testing_path(w->t, "certs"),
+                                      .wall_us = world_wall_us,
                                       .done = world_done,
                                       .user = w};
 }
@@ -347,6 +354,29 @@ static void test_another_authority_gets_no_secret(void **state)
     token[50] = token[50] == 'a' ? 'b' : 'a'; /* In the pin. */
     assert_int_equal(world_join(w, &config), ERR_TLS);
     assert_non_null(strstr(w->text, "certificate"));
+    assert_int_equal(w->outcomes_count, 0);
+}
+
+/* A worker has a certificate of the right authority, but must not get tokens to redeem itself. */
+static void test_a_worker_cannot_pose_as_the_authority(void **state)
+{
+    struct world *w = *state;
+    char token[PKI_TOKEN_TEXT_BYTES] = "";
+    struct net_joiner_config config;
+    struct net_enrol_files files = {0};
+    struct pki_order order = testing_order("worker/eu/mallory");
+
+    order.now_s = NOW_S;
+    world_stop(w);
+    OK_OR_TEXT(pki_ca_issue_to(w->t->ca, &order, testing_path(w->t, "mallory"), false, &w->t->text),
+               w->t);
+    (void)snprintf(files.cert, sizeof(files.cert), "%s", testing_path(w->t, "mallory/mallory.crt"));
+    (void)snprintf(files.key, sizeof(files.key), "%s", testing_path(w->t, "mallory/mallory.key"));
+    (void)snprintf(files.ca, sizeof(files.ca), "%s", testing_path(w->t, "mallory/ca.crt"));
+    world_listen(w, &files);
+    config = world_config(w, token);
+    world_token(w, "server/eu/s1", token);
+    assert_int_equal(world_join(w, &config), ERR_TLS);
     assert_int_equal(w->outcomes_count, 0);
 }
 
@@ -559,10 +589,12 @@ static void stranger_run(struct world *w, uint32_t token_bytes, int requests)
     struct net_stream *stream;
     struct net_transport *transport;
     int before = w->outcomes_count;
+    struct net_tls_joiner_config joiner = {.wall_us = world_wall_us, .user = w};
 
     world_token(w, "worker/eu/w1", text);
     OK_OR_TEXT(pki_token_parse(text, &token, &w->t->text), w->t);
-    OK_OR_TEXT(net_tls_joiner_create(w->loop, token.pin, &s.tls, &w->t->text), w->t);
+    joiner.pin = token.pin;
+    OK_OR_TEXT(net_tls_joiner_create(w->loop, &joiner, &s.tls, &w->t->text), w->t);
     assert_int_equal(net_counters_init(&s.counters, w->registry), OK);
     transport = net_tls_transport_base(s.tls);
     assert_int_equal(transport->ops->dial(transport, &w->address, &stream), OK);
@@ -642,18 +674,18 @@ static void test_the_server_s_own_certificate_is_kept_while_it_is_good(void **st
     uint32_t count;
 
     assert_int_equal(issued, 1);
-    OK_OR_TEXT(net_enrol_files_prepare(t->ca, NOW_S + 59 * DAY_S, &files, &t->text), t);
+    OK_OR_TEXT(net_enrol_files_prepare(t->ca, NOW_S + INT64_C(59) * DAY_S, &files, &t->text), t);
     assert_int_equal(testing_issued(t), issued);
     assert_int_equal(testing_mode(files.key), 0600);
-    OK_OR_TEXT(net_enrol_files_prepare(t->ca, NOW_S + 61 * DAY_S, &files, &t->text), t);
+    OK_OR_TEXT(net_enrol_files_prepare(t->ca, NOW_S + INT64_C(61) * DAY_S, &files, &t->text), t);
     assert_int_equal(testing_issued(t), issued + 1);
     OK_OR_TEXT(pki_ca_revoke_cert(t->ca, files.cert, NOW_S, &count, &t->text), t);
-    OK_OR_TEXT(net_enrol_files_prepare(t->ca, NOW_S + 61 * DAY_S, &files, &t->text), t);
+    OK_OR_TEXT(net_enrol_files_prepare(t->ca, NOW_S + INT64_C(61) * DAY_S, &files, &t->text), t);
     assert_int_equal(testing_issued(t), issued + 2);
     testing_write(files.key, "x", 1);
-    OK_OR_TEXT(net_enrol_files_prepare(t->ca, NOW_S + 61 * DAY_S, &files, &t->text), t);
+    OK_OR_TEXT(net_enrol_files_prepare(t->ca, NOW_S + INT64_C(61) * DAY_S, &files, &t->text), t);
     assert_int_equal(testing_issued(t), issued + 3);
-    OK_OR_TEXT(net_enrol_files_prepare(t->ca, NOW_S + 61 * DAY_S, &files, &t->text), t);
+    OK_OR_TEXT(net_enrol_files_prepare(t->ca, NOW_S + INT64_C(61) * DAY_S, &files, &t->text), t);
     assert_int_equal(testing_issued(t), issued + 3);
 }
 
@@ -666,6 +698,7 @@ int main(void)
         TEST(test_all_refusals_look_the_same),
         TEST(test_names_are_the_authority_s_business),
         TEST(test_another_authority_gets_no_secret),
+        TEST(test_a_worker_cannot_pose_as_the_authority),
         TEST(test_what_cannot_work_is_not_tried),
         TEST(test_files_in_the_way_are_found_before_the_token_is_spent),
         TEST(test_nobody_there),
@@ -678,6 +711,5 @@ int main(void)
         TEST(test_the_server_s_own_certificate_is_kept_while_it_is_good),
     };
 
-    (void)signal(SIGPIPE, SIG_IGN); /* As the program does: OpenSSL writes to closed sockets. */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -338,7 +338,8 @@ enum err net_greet_stranger(struct net_stranger *s, const struct net_frame *fram
         char text[LIMIT_REASON_BYTES];
 
         (void)snprintf(text, sizeof(text), "you speak versions %u to %u, this side %u to %u",
-                       hello.version_min, hello.version_max, WIRE_VERSION_MIN, WIRE_VERSION_MAX);
+                       hello.version_min, hello.version_max, (unsigned)WIRE_VERSION_MIN,
+                       (unsigned)WIRE_VERSION_MAX);
         return net_greet_refuse(s, WIRE_REFUSAL_VERSION, text);
     }
     net_greet_identity(&hello, &who);

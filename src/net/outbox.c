@@ -166,7 +166,7 @@ static bool net_outbox_strike_all(struct net_outbox *o, const struct wire_window
     }
     for (uint32_t word = 0; word < WIRE_WINDOW_WORDS; word++) {
         for (uint64_t bits = acked->bits[word]; bits != 0; bits &= bits - 1) {
-            uint64_t s = acked->base + 1 + word * 64u + (uint64_t)__builtin_ctzll(bits);
+            uint64_t s = acked->base + 1 + (uint64_t)word * 64 + (uint64_t)__builtin_ctzll(bits);
 
             if (!net_outbox_strike(o, s, judge)) {
                 return false;

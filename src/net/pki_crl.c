@@ -21,6 +21,7 @@ enum err pki_crl_decode(const void *bytes, size_t size, X509_CRL **crl_out, stru
     if (crl == NULL) {
         return pki_x509_fault(text, ERR_MALFORMED, "not a revocation list in PEM");
     }
+    ERR_clear_error(); /* A malformed extension leaves its complaint there. */
     *crl_out = crl;
     return OK;
 }

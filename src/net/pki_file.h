@@ -1,4 +1,4 @@
-/* Files of pki: whole reads, and writes that are either done or not there. Private to src/net/pki*.
+/* Files of pki: whole reads, and writes that are either done or not there. For pki and enrol only.
  * Every failing function fills @text and returns ERR_NOT_FOUND, ERR_EXISTS, ERR_FULL or ERR_IO. */
 
 #ifndef NET_PKI_FILE_H

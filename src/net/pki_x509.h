@@ -1,5 +1,5 @@
 /* Building and writing certificates, keys and revocation lists with OpenSSL. No files, no policy.
- * Private to src/net/pki*. */
+ * For src/net/pki* and src/net/enrol* only. */
 
 #ifndef NET_PKI_X509_H
 #define NET_PKI_X509_H

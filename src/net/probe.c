@@ -10,9 +10,9 @@
 enum {
     PROBE_WAIT_MS = 5000, /* For a report; a train may take long to get through. */
     PROBE_PING_WAIT_MS = 2500,
-    PROBE_MISSING_MAX = 2, /* Reports in a row. */
-    PROBE_LATE_US = 250,   /* Sooner than this no loop notices. */
-    PROBE_HELD_PART = 8,   /* Held back: more than one in so many bytes of the train. */
+    PROBE_MISSING_MAX = 2,      /* Reports in a row. */
+    PROBE_LATE_NS = 250 * 1000, /* Sooner than this no loop notices. */
+    PROBE_HELD_PART = 8,        /* Held back: more than one in so many bytes of the train. */
 };
 
 /* One megabit. */
@@ -56,6 +56,7 @@ static void probe_deliver(struct net_peer *p)
         result.low = estimate.low;
         result.high = estimate.high;
         result.at_least = estimate.at_least;
+        result.held = !estimate.at_least && b->held_lowest <= estimate.high;
         result.trains = estimate.trains;
         result.duration_ns = probe_now(p) - b->began_ns;
         net_link_probed(p, &result);
@@ -123,7 +124,7 @@ static void probe_send_due(struct net_peer *p)
     int64_t spacing_ns = b->train.spacing_ns;
     int64_t late_ns = spacing_ns / 2;
 
-    late_ns = late_ns > PROBE_LATE_US * 1000 ? late_ns : PROBE_LATE_US * 1000;
+    late_ns = late_ns > PROBE_LATE_NS ? late_ns : PROBE_LATE_NS;
     while (b->next < b->train.count) {
         int64_t due_ns = b->start_ns + spacing_ns * b->next;
         enum err rc = net_outbox_frames(&p->outbox) > 0 ? ERR_AGAIN : OK;
@@ -187,12 +188,16 @@ static void probe_ponged(struct net_peer *p, int64_t rtt_ns)
     probe_pause(p, probe_now(p));
 }
 
+static bool probe_was_held(const struct net_probe *b)
+{
+    return b->held_bytes > (uint64_t)b->train.count * b->train.frame_bytes / PROBE_HELD_PART;
+}
+
 /* The stream's own window may have held the train back, rather than the link. Windows grow with
  * each attempt, links do not: go on while that helps. */
 static bool probe_window_grows(struct net_probe *b)
 {
-    uint64_t bytes = (uint64_t)b->train.count * b->train.frame_bytes;
-    bool held = b->held_bytes > bytes / PROBE_HELD_PART;
+    bool held = probe_was_held(b);
     bool same = b->held_rate == b->train.rate;
     bool grows = held && (!same || b->held_bytes < b->held_before / 4 * 3);
 
@@ -217,6 +222,9 @@ static void probe_judge(struct net_peer *p, const int64_t *delays_ns, uint32_t n
     if (again && b->late) {
         b->result.repeated++;
     } else {
+        if (probe_was_held(b) && b->train.rate < b->held_lowest) {
+            b->held_lowest = b->train.rate;
+        }
         CHECK(net_slops_report(&b->slops, delays_ns, n, lost) == OK);
     }
     probe_pause(p, now_ns > quiet_ns ? now_ns : quiet_ns);
@@ -348,6 +356,7 @@ enum err net_probe_start(struct net_peer *p, const struct net_probe_config *conf
     b->pings = 0;
     b->missing = 0;
     b->held_rate = 0;
+    b->held_lowest = UINT64_MAX;
     b->result = (struct net_probe_result){0};
     b->done = done;
     b->user = user;

@@ -14,11 +14,15 @@
  * included and those of TCP, IP and TLS (3 to 6 %) not: it compares with what data frames will get.
  * Frames of 1400 to 8192 bytes are several packets that the kernels on the way may join: what is
  * judged is when whole frames arrive, over groups of about ten. Nothing gets lost in a stream, it
- * only comes later, which the search sees as delay. A train of at most 100 x 8 KiB fits the usual
- * buffers, but the stream's congestion window may be smaller at first, above all on long links: a
- * train that is held back by that is sent again at once, while each time less of it is held back.
- * What remains is the rate that this one stream can carry now, never more than is free; several
- * streams may carry more.
+ * only comes later, which the search sees as delay. A bucket that lets bursts through, as in
+ * shapers, adds its part of a train: 10 % if it holds 80 KiB.
+ *
+ * A train of at most 100 x 8 KiB fits the usual buffers, but the stream's congestion window may be
+ * smaller at first, above all on long links: a train that is held back on our side is sent again at
+ * once, while each time less of it is held back. What remains is what one stream can carry now:
+ * never more than is free, but less on long fat links. BBR paces by what it saw delivered in a
+ * round trip, so it lets a train out at no more than three trains a round trip (200 Mbit/s at 100
+ * ms); cubic grows slowly after a loss. .held says so, and several streams will carry more.
  *
  * Probes give way to data: a probe does not start, and ends with ERR_AGAIN, while data of ours is
  * not acknowledged. Such traffic is the better measure anyway: net/link.h. */
@@ -52,6 +56,7 @@ struct net_probe_result {
     uint64_t low;
     uint64_t high;
     bool at_least;
+    bool held;         /* Trains at .high were held back on our side of the link. */
     int64_t rtt_ns;    /* Median round trip of small frames before the first train. */
     uint32_t trains;   /* That were judged. */
     uint32_t repeated; /* That were not, and sent again. */

@@ -31,6 +31,7 @@ struct net_probe {
     uint64_t held_bytes;          /* Not on the wire when the last frame was sent. */
     uint64_t held_before;         /* The same of the attempt before; zero: it was another rate. */
     uint64_t held_rate;           /* The rate of that attempt. */
+    uint64_t held_lowest;         /* The lowest rate at which trains were judged though held. */
     uint32_t pings;               /* Answered. */
     int64_t ping_ns[NET_PROBE_PINGS]; /* Sorted. */
     uint32_t missing;                 /* Reports in a row. */

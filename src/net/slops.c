@@ -120,7 +120,7 @@ static int64_t slops_difference(int64_t a, int64_t b)
 /* The median of a few delays, relative to @origin. */
 static int64_t slops_median(const int64_t *delays_ns, uint32_t n, int64_t origin)
 {
-    int64_t sorted[NET_SLOPS_COUNT_MAX];
+    int64_t sorted[NET_SLOPS_COUNT_MAX] = {0};
 
     CHECK(n > 0 && n <= NET_SLOPS_COUNT_MAX);
     for (uint32_t i = 0; i < n; i++) {

@@ -294,8 +294,7 @@ static const struct net_stream_ops net_tls_ops = {
     .destroy = net_tls_destroy,
 };
 
-bool net_tls_describe(const struct net_stream *s, const char **version_out,
-                      const char **cipher_out)
+bool net_tls_describe(const struct net_stream *s, const char **version_out, const char **cipher_out)
 {
     const struct net_tls *t = (const struct net_tls *)s;
 
@@ -351,7 +350,7 @@ static void net_tls_handshake(struct net_tls *t)
         if (t->base.why.text[0] == '\0') {
             net_tls_why(t->ssl, &t->base.why);
         }
-        net_tls_fail(t, ERR_TLS);
+        net_tls_fail(t, rc == ERR_CLOSED ? ERR_CLOSED : ERR_TLS);
         return;
     }
     rc = net_tls_identify(t);
@@ -659,7 +658,7 @@ enum err net_tls_transport_create(struct loop *loop, const struct net_tls_config
     return OK;
 }
 
-enum err net_tls_joiner_create(struct loop *loop, const uint8_t *pin,
+enum err net_tls_joiner_create(struct loop *loop, const struct net_tls_joiner_config *config,
                                struct net_tls_transport **transport_out, struct err_text *text)
 {
     struct net_tls_transport *t = net_tls_transport_alloc(loop);
@@ -669,7 +668,7 @@ enum err net_tls_joiner_create(struct loop *loop, const uint8_t *pin,
         return ERR_NOMEM;
     }
     t->joiner = true;
-    rc = net_tls_context_init_joiner(&t->client, pin, text);
+    rc = net_tls_context_init_joiner(&t->client, config, text);
     if (rc != OK) {
         net_tls_transport_destroy(t);
         return rc;

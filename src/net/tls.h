@@ -32,9 +32,16 @@ MUST_USE enum err net_tls_transport_create(struct loop *loop, const struct net_t
                                            struct net_tls_transport **transport_out,
                                            struct err_text *text);
 
-/* The joiner's transport: shows no certificate, and trusts only the authority that @pin names
- * (PKI_PIN_BYTES bytes). */
-MUST_USE enum err net_tls_joiner_create(struct loop *loop, const uint8_t *pin,
+struct net_tls_joiner_config {
+    const uint8_t *pin;             /* PKI_PIN_BYTES of the authority. */
+    int64_t (*wall_us)(void *user); /* For validity; NULL: the system's clock. */
+    void *user;
+};
+
+/* The joiner's transport: shows no certificate, and trusts only a server of the authority that the
+ * pin names. */
+MUST_USE enum err net_tls_joiner_create(struct loop *loop,
+                                        const struct net_tls_joiner_config *config,
                                         struct net_tls_transport **transport_out,
                                         struct err_text *text);
 
@@ -46,8 +53,8 @@ struct net_transport *net_tls_transport_base(struct net_tls_transport *t);
 /* Who we are by our own certificate. */
 const struct pki_identity *net_tls_identity(const struct net_tls_transport *t);
 
-/* The version and cipher of a stream that this module made, as OpenSSL calls them; false if it made
- * it not. */
+/* The version and cipher of a stream that this module made, as OpenSSL calls them; false for
+ * others, and before the handshake is done. */
 bool net_tls_describe(const struct net_stream *s, const char **version_out,
                       const char **cipher_out);
 

@@ -80,8 +80,21 @@ static int net_tls_verify(int ok, X509_STORE_CTX *store)
     return ok;
 }
 
-/* The joiner knows its authority by the pin in its token only: accept exactly a chain that ends in
- * a certificate with that hash. */
+/* A token must not be given to just any member of the authority: a worker could redeem it itself.
+ */
+static bool net_tls_may_enrol(const struct net_tls_context *c, X509 *leaf)
+{
+    time_t now_s = c->wall_us == NULL ? 0 : (time_t)(c->wall_us(c->user) / 1000000);
+    time_t *at = c->wall_us == NULL ? NULL : &now_s; /* NULL: the system's clock. */
+    struct pki_identity identity;
+
+    return pki_identity_from_cert(leaf, &identity, NULL) == OK &&
+           identity.role == WIRE_ROLE_SERVER && X509_cmp_time(X509_get0_notBefore(leaf), at) < 0 &&
+           X509_cmp_time(X509_get0_notAfter(leaf), at) > 0;
+}
+
+/* The joiner knows its authority by the pin in its token only: accept exactly a server whose chain
+ * ends in a certificate with that hash. */
 static int net_tls_verify_pin(X509_STORE_CTX *store, void *user)
 {
     struct net_tls_context *c = user;
@@ -92,7 +105,7 @@ static int net_tls_verify_pin(X509_STORE_CTX *store, void *user)
         X509 *ca = sk_X509_value(chain, i);
 
         if (pki_pin_matches(ca, c->pin) && X509_check_ca(ca) > 0 &&
-            X509_verify(leaf, X509_get0_pubkey(ca)) == 1) {
+            X509_verify(leaf, X509_get0_pubkey(ca)) == 1 && net_tls_may_enrol(c, leaf)) {
             X509_STORE_CTX_set_error(store, X509_V_OK);
             return 1;
         }
@@ -262,13 +275,14 @@ enum err net_tls_context_init(struct net_tls_context *c, const struct net_tls_co
     return OK;
 }
 
-enum err net_tls_context_init_joiner(struct net_tls_context *c, const uint8_t *pin,
+enum err net_tls_context_init_joiner(struct net_tls_context *c,
+                                     const struct net_tls_joiner_config *config,
                                      struct err_text *text)
 {
     enum err rc;
 
-    *c = (struct net_tls_context){.joiner = true};
-    memcpy(c->pin, pin, sizeof(c->pin));
+    *c = (struct net_tls_context){.joiner = true, .wall_us = config->wall_us, .user = config->user};
+    memcpy(c->pin, config->pin, sizeof(c->pin));
     rc = net_tls_context_new(c, false);
     if (rc != OK) {
         net_tls_context_deinit(c);

@@ -26,7 +26,8 @@ struct net_tls_context {
 MUST_USE enum err net_tls_context_init(struct net_tls_context *c,
                                        const struct net_tls_config *config, bool server,
                                        struct err_text *text);
-MUST_USE enum err net_tls_context_init_joiner(struct net_tls_context *c, const uint8_t *pin,
+MUST_USE enum err net_tls_context_init_joiner(struct net_tls_context *c,
+                                              const struct net_tls_joiner_config *config,
                                               struct err_text *text);
 void net_tls_context_deinit(struct net_tls_context *c);
 

@@ -182,7 +182,7 @@ enum err sim_units_rate_parse(const char *chars, uint64_t *bytes_per_s_out, stru
 
 enum err sim_units_time_parse(const char *chars, int64_t *ns_out, struct err_text *text)
 {
-    uint64_t value;
+    uint64_t value = 0;
     enum err rc = units_parse(&units_time, chars, &value, text);
 
     if (rc == OK) {
@@ -198,7 +198,7 @@ enum err sim_units_size_parse(const char *chars, uint64_t *bytes_out, struct err
 
 enum err sim_units_percent_parse(const char *chars, uint32_t *ppm_out, struct err_text *text)
 {
-    uint64_t value;
+    uint64_t value = 0;
     enum err rc = units_parse(&units_percent, chars, &value, text);
 
     if (rc == OK) {
@@ -216,7 +216,7 @@ static const char *units_print(units_wide value, uint64_t one, const char *unit,
     char decimals[16] = ""; /* No unit has more than 12. */
     size_t count = 0;
 
-    for (uint64_t digit = one / 10; rest > 0; digit /= 10) {
+    for (uint64_t digit = one / 10; rest > 0 && digit > 0; digit /= 10) {
         decimals[count++] = (char)('0' + rest / digit);
         rest %= digit;
     }

@@ -206,6 +206,7 @@ void sim_trace(struct sim_world *w, const struct sim_host *who, const char *fmt,
     char line[SIM_LINE_BYTES];
     va_list args;
     int head, body;
+    size_t size;
 
     if (!w->config.trace) {
         return;
@@ -219,14 +220,14 @@ void sim_trace(struct sim_world *w, const struct sim_host *who, const char *fmt,
     if (head + body > (int)sizeof(line) - 2) {
         body = (int)sizeof(line) - 2 - head;
     }
-    line[head + body] = '\n';
-    line[head + body + 1] = '\0';
+    size = (size_t)head + (size_t)body + 1;
+    line[size - 1] = '\n';
+    line[size] = '\0';
     /* Each line's hash is mixed with what came before, so order counts. */
-    w->trace_hash =
-        w->trace_hash * 0x9e3779b97f4a7c15u + hash_bytes(line, (size_t)(head + body + 1));
+    w->trace_hash = w->trace_hash * 0x9e3779b97f4a7c15u + hash_bytes(line, size);
     w->trace_lines++;
     if (w->config.keep_trace) {
-        text_add_bytes(&w->trace, line, (size_t)(head + body + 1));
+        text_add_bytes(&w->trace, line, size);
     }
 }
 

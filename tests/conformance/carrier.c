@@ -4,6 +4,7 @@
 
 #include "loop/clock.h"
 #include "net/pki_ca.h"
+#include "tls_client.h"
 
 #include <ftw.h>
 #include <stdio.h>
@@ -110,19 +111,12 @@ static void unix_close(struct conf_world *w)
     (void)nftw(w->dir, carrier_remove, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-static void tls_open_side(struct conf_world *w, struct conf_side *side, const char *dir)
+static void tls_open_side(struct conf_world *w, struct conf_side *side)
 {
-    char cert[16], key[16], ca[16];
-    struct net_tls_config config = {.roles_accepted = WIRE_ROLE_WORKER | WIRE_ROLE_SERVER,
-                                    .roles_dialled = WIRE_ROLE_WORKER | WIRE_ROLE_SERVER};
+    struct net_tls_config config = tls_config(side->identity.name, side->identity.name);
     struct err_text text = {0};
 
-    (void)snprintf(cert, sizeof(cert), "%s/%s.crt", dir, dir);
-    (void)snprintf(key, sizeof(key), "%s/%s.key", dir, dir);
-    (void)snprintf(ca, sizeof(ca), "%s/ca.crt", dir);
-    config.cert_path = conf_pki_path(cert);
-    config.key_path = conf_pki_path(key);
-    config.ca_path = conf_pki_path(ca);
+    config.roles_dialled |= WIRE_ROLE_WORKER;
     if (net_tls_transport_create(w->loop, &config, &side->tls, &text) != OK) {
         fail_msg("%s", text.text);
     }
@@ -132,8 +126,8 @@ static void tls_open_side(struct conf_world *w, struct conf_side *side, const ch
 static void tls_open(struct conf_world *w)
 {
     carrier_open(w);
-    tls_open_side(w, &w->a, "a");
-    tls_open_side(w, &w->b, "b");
+    tls_open_side(w, &w->a);
+    tls_open_side(w, &w->b);
     assert_int_equal(net_address_parse("tls://127.0.0.1:0", &w->at, NULL), OK);
     assert_int_equal(net_address_parse("tls://127.0.0.1:1", &w->closed, NULL), OK);
 }

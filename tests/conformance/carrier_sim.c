@@ -42,9 +42,8 @@ static void carrier_sim_open(struct conf_world *w)
     assert_int_equal(sim_world_create(&config, &w->sim), OK);
     carrier_sim_open_side(w, &w->a, "east");
     carrier_sim_open_side(w, &w->b, "west");
-    assert_int_equal(sim_link_set(w->sim, sim_host_region(w->a.host), sim_host_region(w->b.host),
-                                  &link),
-                     OK);
+    assert_int_equal(
+        sim_link_set(w->sim, sim_host_region(w->a.host), sim_host_region(w->b.host), &link), OK);
     assert_int_equal(net_address_parse("sim://b:0", &w->at, NULL), OK);
     assert_int_equal(net_address_parse("sim://b:999", &w->closed, NULL), OK);
 }

@@ -140,8 +140,8 @@ static void test_a_reset_in_the_middle_of_a_frame_closes_at_once(void **state)
     static const struct {
         uint64_t at;
         size_t size;
-    } cases[] = {{1, 100},      {2, 100},        {63, 100},       {64, 100},
-                 {65, 100},     {163, 100},      {64, 40000},     {65, 40000},
+    } cases[] = {{1, 100},       {2, 100},       {63, 100},         {64, 100},
+                 {65, 100},      {163, 100},     {64, 40000},       {65, 40000},
                  {20000, 40000}, {40063, 40000}, {100000, 4000000}, {4000063, 4000000}};
     struct buf_pool_stats stats;
     struct conf_world *w = *state;
@@ -193,6 +193,22 @@ static void test_whole_frames_before_a_clean_end_are_delivered(void **state)
     assert_int_equal(link->frames, 500);
 }
 
+static void test_writing_to_a_peer_that_has_gone_is_an_error_and_no_signal(void **state)
+{
+    struct conf_pair pair;
+
+    conf_pair_open(&pair, *state);
+    conf_pair_wait(&pair);
+    CONF_CALL(pair.world, net_conn_pause(pair.a->conn, true)); /* It does not hear the end. */
+    CONF_CALL(pair.world, net_conn_close(pair.b->conn, OK, NULL));
+    conf_until(pair.world, conf_link_closed, pair.b, CONF_LIMIT_NS);
+    while (pair.a->conn != NULL) {
+        (void)conf_send(pair.a, NET_DATA, 100, 0);
+        conf_settle(pair.world);
+    }
+    assert_int_equal(pair.a->why, ERR_CLOSED);
+}
+
 static void test_a_stalled_peer_is_found_by_its_silence(void **state)
 {
     struct conf_world *w = *state;
@@ -216,6 +232,7 @@ const struct CMUnitTest conf_damage_tests[] = {
     CONF_TEST(test_a_reset_in_the_middle_of_a_frame_closes_at_once),
     CONF_TEST(test_a_raw_half_frame_and_a_reset_deliver_nothing),
     CONF_TEST(test_whole_frames_before_a_clean_end_are_delivered),
+    CONF_TEST(test_writing_to_a_peer_that_has_gone_is_an_error_and_no_signal),
     CONF_TEST(test_a_stalled_peer_is_found_by_its_silence),
 };
 const size_t conf_damage_count = sizeof(conf_damage_tests) / sizeof(conf_damage_tests[0]);

@@ -311,7 +311,7 @@ void faulty_transport_init(struct faulty_transport *t, struct net_transport *inn
 
 void faulty_reset(struct faulty_transport *t, uint32_t index)
 {
-    LIST_FOREACH(link, &t->streams) {
+    LIST_FOREACH (link, &t->streams) {
         if (index-- == 0) {
             faulty_fail(LIST_ENTRY(link, struct faulty_stream, link));
             return;
@@ -321,7 +321,7 @@ void faulty_reset(struct faulty_transport *t, uint32_t index)
 
 uint64_t faulty_written(const struct faulty_transport *t, uint32_t index)
 {
-    LIST_FOREACH(link, &t->streams) {
+    LIST_FOREACH (link, &t->streams) {
         if (index-- == 0) {
             return LIST_ENTRY(link, struct faulty_stream, link)->written;
         }
@@ -331,7 +331,7 @@ uint64_t faulty_written(const struct faulty_transport *t, uint32_t index)
 
 void faulty_replan(struct faulty_transport *t)
 {
-    LIST_FOREACH(link, &t->streams) {
+    LIST_FOREACH (link, &t->streams) {
         struct faulty_stream *f = LIST_ENTRY(link, struct faulty_stream, link);
 
         f->plan = t->plan;

@@ -20,18 +20,13 @@ struct wire_hello conf_hello(const struct conf_node *node)
     };
 }
 
-struct conf_raw *conf_guest_dial(struct conf_node *node, const struct wire_hello *hello,
-                                 uint16_t extra)
+void conf_guest_say_hello(struct conf_raw *raw, const struct wire_hello *hello, uint16_t extra)
 {
-    struct conf_world *w = node->side->world;
-    struct conf_raw *raw = conf_raw_new(&w->a);
     uint8_t body[512], frame[640];
     struct buf *sealed;
     size_t size;
 
-    conf_raw_dial(raw, &node->at);
-    conf_until(w, conf_raw_opened, raw, CONF_LIMIT_NS);
-    assert_int_equal(wire_hello_encode(w->a.pool, WIRE_HELLO, hello, &sealed), OK);
+    assert_int_equal(wire_hello_encode(raw->side->pool, WIRE_HELLO, hello, &sealed), OK);
     size = buf_size(sealed) - WIRE_HEADER_BYTES;
     memcpy(body, buf_bytes(sealed) + WIRE_HEADER_BYTES, size);
     buf_unref(sealed);
@@ -44,6 +39,36 @@ struct conf_raw *conf_guest_dial(struct conf_node *node, const struct wire_hello
     }
     size = conf_encode(WIRE_HELLO, body, size, frame);
     conf_raw_write(raw, frame, size);
+}
+
+void conf_guest_welcome(struct conf_raw *raw, uint64_t incarnation, uint16_t streams)
+{
+    const struct pki_identity *me = &raw->side->identity;
+    struct wire_hello welcome = {
+        .version_min = WIRE_VERSION_MAX,
+        .version_max = WIRE_VERSION_MAX,
+        .role = me->role,
+        .stream_count = streams,
+        .incarnation = incarnation,
+        .site = {me->site, (uint32_t)strlen(me->site)},
+        .name = {me->name, (uint32_t)strlen(me->name)},
+    };
+    struct buf *frame;
+
+    assert_int_equal(conf_guest_answer(raw, 0).header.type, WIRE_HELLO);
+    assert_int_equal(wire_hello_encode(raw->side->pool, WIRE_WELCOME, &welcome, &frame), OK);
+    conf_raw_write(raw, buf_bytes(frame), buf_size(frame));
+    buf_unref(frame);
+}
+
+struct conf_raw *conf_guest_dial(struct conf_node *node, const struct wire_hello *hello,
+                                 uint16_t extra)
+{
+    struct conf_raw *raw = conf_raw_new(&node->side->world->a);
+
+    conf_raw_dial(raw, &node->at);
+    conf_until(node->side->world, conf_raw_opened, raw, CONF_LIMIT_NS);
+    conf_guest_say_hello(raw, hello, extra);
     return raw;
 }
 

@@ -16,7 +16,13 @@ struct conf_answer {
 /* A hello that the endpoint of @node will take from side a. */
 struct wire_hello conf_hello(const struct conf_node *node);
 
-/* Dial @node and say hello; with @extra, a field of that tag is added to it. */
+/* Say hello; with @extra, a field of that tag is added to it. */
+void conf_guest_say_hello(struct conf_raw *raw, const struct wire_hello *hello, uint16_t extra);
+
+/* Answer a hello as a process of that incarnation would, for a session of @streams. */
+void conf_guest_welcome(struct conf_raw *raw, uint64_t incarnation, uint16_t streams);
+
+/* Dial @node and say hello. */
 struct conf_raw *conf_guest_dial(struct conf_node *node, const struct wire_hello *hello,
                                  uint16_t extra);
 

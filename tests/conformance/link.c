@@ -289,9 +289,8 @@ struct conf_door *conf_door_open(struct conf_side *side)
     enum err rc;
 
     door->side = side;
-    CONF_CALL(side->world,
-              rc = side->transport->ops->listen(side->transport, &side->world->at, &accept,
-                                                &door->listener, &text));
+    CONF_CALL(side->world, rc = side->transport->ops->listen(side->transport, &side->world->at,
+                                                             &accept, &door->listener, &text));
     if (rc != OK) {
         door->listener = NULL;
     }

@@ -107,7 +107,8 @@ struct buf *conf_body(struct conf_side *side, size_t size, uint64_t seed);
 /* A header for that body. */
 struct wire_header conf_header(enum wire_type type, const struct buf *body);
 
-/* Send a data frame or a control frame with that body; clock = @seed. On failure nothing is kept. */
+/* Send a data frame or a control frame with that body; clock = @seed. On failure nothing is kept.
+ */
 enum err conf_send(struct conf_link *link, enum net_priority priority, size_t size, uint64_t seed);
 
 /* Encode a whole frame to @out; returns its size. */

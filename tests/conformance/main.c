@@ -52,6 +52,9 @@ int main(int argc, char **argv)
     if (conf_carrier == &conf_tcp) {
         main_add(conf_tcp_tests, conf_tcp_count);
     }
+    if (conf_carrier == &conf_tls) {
+        main_add(conf_tls_tests, conf_tls_count);
+    }
     if (conf_carrier == &conf_unix) {
         main_add(conf_unix_tests, conf_unix_count);
     }

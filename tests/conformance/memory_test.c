@@ -7,7 +7,7 @@
 #include "link.h"
 #include "node.h"
 
-enum { MEMORY_FRAMES = 40, MEMORY_K_MAX = 2000 };
+enum { MEMORY_FRAMES = 40, MEMORY_K_MAX = 2000, MEMORY_K_SIM = 150 };
 
 struct memory {
     struct conf_session session;
@@ -81,8 +81,9 @@ static void test_a_session_survives_the_failure_of_any_allocation(void **state)
         conf_fail_alloc(w, 0);
         conf_node_stop(m.session.a);
         conf_node_stop(m.session.b);
-    } while (mem_failures() > failures);
-    assert_true(k > 20 && worked > 5);
+        /* A simulated host counts the allocations of each of its runs, so there is no last one. */
+    } while (w->carrier->simulated ? k < MEMORY_K_SIM : mem_failures() > failures);
+    assert_true(k > 20 && worked > 5 && mem_failures() > 20);
 }
 
 static void test_a_listener_survives_the_failure_of_an_accept(void **state)

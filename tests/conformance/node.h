@@ -10,9 +10,9 @@
 /* One endpoint and the last peer it has seen. Hooks may be NULL. */
 struct conf_node {
     struct conf_side *side;
-    struct net_endpoint *endpoint; /* NULL while stopped. */
-    struct net_peer *peer;         /* NULL: none, or lost. */
-    struct net_address at;         /* Where it listens. */
+    struct net_endpoint *endpoint;     /* NULL while stopped. */
+    struct net_peer *peer;             /* NULL: none, or lost. */
+    struct net_address at;             /* Where it listens. */
     struct net_endpoint_config config; /* What is zero gets a default; set before start. */
     uint64_t incarnation;
     uint32_t ups;

@@ -43,8 +43,8 @@ static void resend_pump(struct resend *r, struct conf_node *node, struct resend_
     while (end->sent < RESEND_FRAMES && node->peer != NULL) {
         uint32_t chunk = end->sent % RESEND_CHUNKS;
         enum net_priority priority = end->sent % 5 == 0 ? NET_CONTROL : NET_DATA;
-        size_t size = rng_chance(&r->rng, 20000) ? rng_below(&r->rng, 60000)
-                                                 : rng_below(&r->rng, 300);
+        size_t size =
+            rng_chance(&r->rng, 20000) ? rng_below(&r->rng, 60000) : rng_below(&r->rng, 300);
         enum err rc = conf_node_send(node, priority, chunk, end->clock[priority][chunk], size);
 
         if (rc == ERR_AGAIN) {

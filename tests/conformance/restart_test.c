@@ -194,8 +194,8 @@ static void test_somebody_else_at_the_old_address_is_refused(void **state)
     }
     conf_session_wait(&s, 1);
     conf_node_stop(s.b);
-    assert_int_equal(
-        pki_identity_make(WIRE_ROLE_SERVER, "eu", "c", &s.b->config.identity, NULL), OK);
+    assert_int_equal(pki_identity_make(WIRE_ROLE_SERVER, "eu", "c", &s.b->config.identity, NULL),
+                     OK);
     s.b->incarnation = 2;
     s.a->troubles = 0;
     conf_node_start(s.b);
@@ -205,6 +205,46 @@ static void test_somebody_else_at_the_old_address_is_refused(void **state)
     }
     assert_non_null(strstr(s.a->text.text, "somebody else"));
     assert_int_equal(s.a->ups, 1);
+}
+
+/* The next stream that reaches the door, welcomed by a process of that incarnation. */
+static struct conf_raw *restart_welcome(struct conf_door *door, uint64_t incarnation)
+{
+    struct conf_raw *raw = conf_raw_new(door->side);
+
+    door->raw = raw;
+    conf_until(door->side->world, conf_raw_opened, raw, CONF_LIMIT_NS);
+    conf_guest_welcome(raw, incarnation, 2);
+    return raw;
+}
+
+static void test_a_new_process_behind_one_stream_ends_the_streams_to_the_old_one(void **state)
+{
+    struct conf_world *w = *state;
+    struct conf_node *node = conf_node_new(&w->a);
+    struct conf_door *door = conf_door_open(&w->b);
+    struct conf_raw *first, *second;
+
+    conf_node_start(node);
+    conf_node_dial(node, &door->listener->address, 2);
+    first = restart_welcome(door, 50);
+    second = restart_welcome(door, 50);
+    conf_until(w, conf_node_up, node, CONF_LIMIT_NS);
+    conf_guest_send(second, WIRE_ROWS_VALUES, 7, 0);
+    conf_settle(w);
+    assert_int_equal(node->frames, 1);
+    conf_raw_end(first, true);
+    (void)restart_welcome(door, 51);
+    /* The second stream still leads to the old process: its numbers mean nothing any more. */
+    conf_until(w, conf_raw_failed, second, CONF_LIMIT_NS);
+    assert_int_equal(node->downs, 1);
+    second = restart_welcome(door, 51);
+    conf_until(w, conf_node_up, node, CONF_LIMIT_NS);
+    assert_int_equal(node->ups, 2);
+    assert_int_equal(node->restarts, 1);
+    conf_guest_send(second, WIRE_ROWS_VALUES, 7, 0);
+    conf_settle(w);
+    assert_int_equal(node->frames, 2);
 }
 
 /* Frames of a chunk in order, to a receiver that keeps nothing. */
@@ -302,6 +342,7 @@ const struct CMUnitTest conf_restart_tests[] = {
     CONF_TEST(test_who_comes_back_after_grace_is_told_so),
     CONF_TEST(test_a_session_whose_streams_never_all_come_is_lost_after_grace),
     CONF_TEST(test_somebody_else_at_the_old_address_is_refused),
+    CONF_TEST(test_a_new_process_behind_one_stream_ends_the_streams_to_the_old_one),
     CONF_TEST(test_a_host_that_loses_its_power_comes_back_as_a_new_process),
     CONF_TEST(test_a_partition_ends_and_the_session_goes_on),
 };

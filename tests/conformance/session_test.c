@@ -120,6 +120,27 @@ static void test_an_unknown_optional_field_is_ignored(void **state)
     conf_until(s.world, conf_node_up, s.b, CONF_LIMIT_NS);
 }
 
+static void test_no_heartbeat_comes_before_the_greeting(void **state)
+{
+    struct conf_session s;
+    struct wire_hello hello;
+    struct conf_raw *raw;
+
+    conf_session_open(&s, *state);
+    s.b->config.heartbeat_ns = 50 * CONF_MS;
+    conf_node_start(s.b);
+    conf_node_listen(s.b);
+    raw = conf_raw_new(&s.world->a);
+    conf_raw_dial(raw, &s.b->at);
+    conf_until(s.world, conf_raw_opened, raw, CONF_LIMIT_NS);
+    conf_pass(s.world, 500 * CONF_MS);
+    assert_int_equal(raw->got, 0);
+    assert_false(raw->failed);
+    hello = conf_hello(s.b);
+    conf_guest_say_hello(raw, &hello, 0);
+    assert_int_equal(conf_guest_answer(raw, 0).header.type, WIRE_WELCOME);
+}
+
 static void test_dialling_oneself_is_noticed(void **state)
 {
     struct conf_session s;
@@ -448,6 +469,7 @@ const struct CMUnitTest conf_session_tests[] = {
     CONF_TEST(test_another_version_is_refused_with_both_versions_named),
     CONF_TEST(test_an_unknown_critical_field_is_refused_with_a_reason),
     CONF_TEST(test_an_unknown_optional_field_is_ignored),
+    CONF_TEST(test_no_heartbeat_comes_before_the_greeting),
     CONF_TEST(test_dialling_oneself_is_noticed),
     CONF_TEST(test_four_streams_share_the_work_and_keep_chunks_in_order),
     CONF_TEST(test_good_bye_ends_the_session_at_both_ends),

@@ -48,7 +48,8 @@ static void test_a_peer_that_never_says_anything_is_closed(void **state)
     conf_until(s.w, conf_link_closed, s.link, CONF_LIMIT_NS);
     took_ns = conf_now_ns(s.w) - started_ns;
     assert_int_equal(s.link->why, ERR_TIMEOUT);
-    assert_true(took_ns >= 2 * s.beat_ns && took_ns <= (s.w->carrier->simulated ? 4 : 20) * s.beat_ns);
+    assert_true(took_ns >= 2 * s.beat_ns &&
+                took_ns <= (s.w->carrier->simulated ? 4 : 20) * s.beat_ns);
     assert_int_equal(obs_counter_value(s.w->a.counters.silent), 1);
 }
 

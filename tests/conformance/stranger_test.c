@@ -80,7 +80,8 @@ static void test_a_stranger_that_talks_nonsense_is_closed_at_once(void **state)
     struct conf_world *w = *state;
     struct conf_node *node = stranger_open(w);
     static uint8_t frame[70000], body[66000];
-    const char http[] = "GET / HTTP/1.1\r\nHost: strait\r\nAccept: everything and a little more\r\n";
+    const char http[] =
+        "GET / HTTP/1.1\r\nHost: strait\r\nAccept: everything and a little more\r\n";
     size_t size;
 
     stranger_says(w, node, http, sizeof(http) - 1, WIRE_REASON_MAGIC);

@@ -32,5 +32,7 @@ extern const struct CMUnitTest conf_tcp_tests[];
 extern const size_t conf_tcp_count;
 extern const struct CMUnitTest conf_unix_tests[];
 extern const size_t conf_unix_count;
+extern const struct CMUnitTest conf_tls_tests[];
+extern const size_t conf_tls_count;
 
 #endif

@@ -290,7 +290,12 @@ def test_it_stops_when_nobody_reads(strait, serve):
 
 def test_a_flood_does_not_keep_others_out(strait, server):
     token = make_token(strait, "worker/eu/w1")
-    crowd = [server.connect() for _ in range(100)]
+    crowd = []
+    for _ in range(100):
+        try:
+            crowd.append(server.connect())
+        except ConnectionError:
+            pass  # Turned away at the door.
 
     def joined():
         done = strait.run(*join(server, token))
