@@ -155,7 +155,8 @@ enum err net_socket_read(int fd, const struct iovec *iov, int count, size_t *don
     ssize_t n;
 
     do {
-        n = count == 1 ? recv(fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT) : readv(fd, iov, count);
+        n = count == 1 ? recv(fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT)
+                       : readv(fd, iov, count);
     } while (n < 0 && errno == EINTR);
     if (n < 0) {
         return net_socket_err(errno);

@@ -225,6 +225,7 @@ static void test_a_new_process_behind_one_stream_ends_the_streams_to_the_old_one
     struct conf_door *door = conf_door_open(&w->b);
     struct conf_raw *first, *second;
 
+    node->config.heartbeat_ns = 100 * CONF_S; /* Silence is not what this is about. */
     conf_node_start(node);
     conf_node_dial(node, &door->listener->address, 2);
     first = restart_welcome(door, 50);

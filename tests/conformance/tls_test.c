@@ -316,8 +316,9 @@ static void test_joining_without_a_certificate_needs_enrolment(void **state)
 /* A joiner knows its authority by a hash only. */
 static void tls_join(struct conf_world *w, uint8_t change, enum err why)
 {
-    struct net_tls_transport *joiner;
     uint8_t digest[EVP_MAX_MD_SIZE];
+    struct net_tls_joiner_config config = {.pin = digest};
+    struct net_tls_transport *joiner;
     unsigned int size = 0;
     struct conf_pair pair;
     X509 *ca;
@@ -326,7 +327,7 @@ static void tls_join(struct conf_world *w, uint8_t change, enum err why)
     assert_int_equal(X509_digest(ca, EVP_sha256(), digest, &size), 1);
     X509_free(ca);
     digest[3] ^= change;
-    assert_int_equal(net_tls_joiner_create(w->a.loop, digest, &joiner, NULL), OK);
+    assert_int_equal(net_tls_joiner_create(w->a.loop, &config, &joiner, NULL), OK);
     w->a.transport = net_tls_transport_base(joiner);
     conf_pair_open(&pair, w);
     conf_link_dial(pair.a, &pair.door->listener->address);
@@ -352,6 +353,12 @@ static void test_a_joiner_trusts_only_the_authority_of_its_token(void **state)
     tls_join(w, 0, OK);
     tls_use(&w->b, &server);
     tls_join(w, 1, ERR_TLS);
+    /* Nor does it show its token to a member that is no server. */
+    tls_issue("ca", "worker/eu/fake", "fake", 0, 30);
+    server = tls_config("fake", "fake");
+    server.enrol = true;
+    tls_use(&w->b, &server);
+    tls_join(w, 0, ERR_TLS);
 }
 
 static void test_a_joiner_may_not_speak_as_a_member(void **state)
