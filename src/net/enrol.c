@@ -92,7 +92,7 @@ static uint32_t enrol_code(enum pki_token_reason reason)
     case PKI_TOKEN_FAULT:
         return WIRE_REFUSAL_BUSY;
     default:
-        return WIRE_REFUSAL_IDENTITY;
+        return WIRE_REFUSAL_TOKEN;
     }
 }
 

@@ -562,7 +562,7 @@ static enum err stranger_frame(struct net_conn *conn, const struct net_frame *fr
 
     (void)conn;
     assert_int_equal(wire_enrolled_decode(frame->body, frame->header.body_bytes, &enrolled), OK);
-    assert_int_equal(enrolled.code, WIRE_REFUSAL_IDENTITY);
+    assert_int_equal(enrolled.code, WIRE_REFUSAL_TOKEN);
     assert_int_equal(enrolled.text_bytes, strlen("token refused"));
     assert_memory_equal(enrolled.text, "token refused", enrolled.text_bytes);
     s->answers++;

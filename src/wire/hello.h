@@ -50,8 +50,9 @@ enum wire_refusal {
     WIRE_REFUSAL_BUSY = 5,       /* Limits; try again later. */
     WIRE_REFUSAL_ROLE = 6,       /* That role is not wanted here. */
     WIRE_REFUSAL_REVOKED = 7,
-    WIRE_REFUSAL_SELF = 8, /* You have reached yourself. */
-    WIRE_REFUSAL_LOST = 9, /* The session you want to resume is not known here. */
+    WIRE_REFUSAL_SELF = 8,   /* You have reached yourself. */
+    WIRE_REFUSAL_LOST = 9,   /* The session you want to resume is not known here. */
+    WIRE_REFUSAL_TOKEN = 10, /* Used, expired, unknown, or not for that name. */
 };
 
 struct wire_refuse {
