@@ -2,7 +2,6 @@
  * lets strangers in, and no members; the work is done in net/enrol.c. */
 
 #include "base/buf.h"
-#include "base/mem.h"
 #include "cli/advertise.h"
 #include "cli/cert.h"
 #include "cli/commands.h"
@@ -25,96 +24,22 @@ enum {
 };
 
 struct serve {
-    struct net_transport door; /* First. In front of .tls: it knows who is behind a stream. */
     struct cli_context *ctx;
     struct pki_ca *ca;
     struct loop *loop;
     struct buf_pool *pool;
     struct obs_registry *registry;
     struct net_tls_transport *tls;
-    struct net_accept accept; /* Of the endpoint. */
     struct net_endpoint *endpoint;
     struct net_enroller enroller;
     struct loop_signal *signals[2];
     struct loop_timer end;
     bool once;
-    bool leaving; /* The one has been served; only its connection is waited for. */
+    struct net_conn *last; /* The one has been served; only its connection is waited for. */
+    const struct net_source *source; /* Of the request that is being answered. */
     uint32_t enrolled;
     uint32_t refused;
 };
-
-/* A stream that was accepted. The endpoint tells us neither where a request comes from nor when its
- * connection is over; so each stream gets operations of its own, which know. */
-struct serve_guest {
-    struct net_stream_ops ops;
-    const struct net_stream_ops *inner;
-    struct serve *serve;
-    struct net_source source;
-    bool last; /* We leave after this one. */
-};
-
-static void serve_guest_destroy(struct net_stream *s, bool abort)
-{
-    struct serve_guest *guest = (struct serve_guest *)(uintptr_t)s->ops;
-
-    s->ops = guest->inner;
-    s->ops->destroy(s, abort);
-    if (guest->last) {
-        loop_stop(guest->serve->loop);
-    }
-    mem_free(guest);
-}
-
-static struct serve_guest *serve_guest_of(const struct net_conn *conn)
-{
-    const struct net_stream *s = net_conn_stream(conn);
-
-    return s->ops->destroy == serve_guest_destroy ? (struct serve_guest *)(uintptr_t)s->ops : NULL;
-}
-
-static bool serve_admit(const struct net_source *source, void *user)
-{
-    struct serve *serve = user;
-
-    return serve->accept.admit(source, serve->accept.user);
-}
-
-static void serve_accepted(struct net_stream *s, const struct net_source *source, void *user)
-{
-    struct serve *serve = user;
-    struct serve_guest *guest = s == NULL ? NULL : mem_zalloc(sizeof(*guest));
-
-    if (guest != NULL) {
-        *guest = (struct serve_guest){
-            .ops = *s->ops, .inner = s->ops, .serve = serve, .source = *source};
-        guest->ops.destroy = serve_guest_destroy;
-        s->ops = &guest->ops;
-    }
-    serve->accept.accepted(s, source, serve->accept.user);
-}
-
-static enum err serve_dial(struct net_transport *t, const struct net_address *to,
-                           struct net_stream **stream_out)
-{
-    (void)t;
-    (void)to;
-    (void)stream_out;
-    return ERR_INVALID; /* We only listen. */
-}
-
-static enum err serve_listen(struct net_transport *t, const struct net_address *at,
-                             const struct net_accept *accept, struct net_listener **listener_out,
-                             struct err_text *text)
-{
-    struct serve *serve = (struct serve *)t;
-    struct net_transport *inner = net_tls_transport_base(serve->tls);
-    struct net_accept ours = {serve_admit, serve_accepted, serve};
-
-    serve->accept = *accept;
-    return inner->ops->listen(inner, at, &ours, listener_out, text);
-}
-
-static const struct net_transport_ops serve_door_ops = {.dial = serve_dial, .listen = serve_listen};
 
 /* Telling. */
 
@@ -166,33 +91,41 @@ static void serve_tell_refused(struct serve *serve, const struct net_enrolment *
 static void serve_answered(struct net_conn *conn, const struct net_enrolment *e, void *user)
 {
     struct serve *serve = user;
-    struct serve_guest *guest = serve_guest_of(conn);
-    const char *source = guest == NULL ? "unknown" : guest->source.text;
 
     if (e->reason != PKI_TOKEN_GOOD) {
         serve->refused++;
-        serve_tell_refused(serve, e, source);
+        serve_tell_refused(serve, e, serve->source->text);
         return;
     }
     serve->enrolled++;
-    serve_tell_enrolled(serve, e, source);
+    net_endpoint_credit(serve->endpoint, serve->source);
+    serve_tell_enrolled(serve, e, serve->source->text);
     if (serve->once) {
-        serve->leaving = true;
-        if (guest != NULL) {
-            guest->last = true;
-        } else {
-            loop_stop(serve->loop);
-        }
+        serve->last = conn;
     }
 }
 
 /* The endpoint: strangers may enrol, and nobody else gets past the handshake. */
 
-static enum err serve_enrol(struct net_conn *conn, const struct net_frame *frame, void *user)
+static enum err serve_enrol(struct net_conn *conn, const struct net_source *source,
+                            const struct net_frame *frame, void *user)
 {
     struct serve *serve = user;
 
-    return serve->leaving ? ERR_REFUSED : net_enroller_frame(&serve->enroller, conn, frame);
+    if (serve->last != NULL) {
+        return ERR_REFUSED;
+    }
+    serve->source = source;
+    return net_enroller_frame(&serve->enroller, conn, frame);
+}
+
+static void serve_enrol_ended(struct net_conn *conn, void *user)
+{
+    struct serve *serve = user;
+
+    if (conn == serve->last) {
+        loop_stop(serve->loop);
+    }
 }
 
 static void serve_up(struct net_peer *peer, bool restarted, void *user)
@@ -219,7 +152,12 @@ static void serve_lost(struct net_peer *peer, enum err why, const char *text, vo
 }
 
 static const struct net_endpoint_events serve_events = {
-    .up = serve_up, .frame = serve_frame, .lost = serve_lost, .enrol = serve_enrol};
+    .up = serve_up,
+    .frame = serve_frame,
+    .lost = serve_lost,
+    .enrol = serve_enrol,
+    .enrol_ended = serve_enrol_ended,
+};
 
 static int64_t serve_wall_us(void *user)
 {
@@ -294,7 +232,6 @@ static enum err serve_open_net(struct serve *serve, struct err_text *text)
         endpoint.identity = *net_tls_identity(serve->tls);
         rc = net_endpoint_create(&endpoint, &serve->endpoint);
     }
-    serve->door.ops = &serve_door_ops;
     return rc;
 }
 
@@ -365,7 +302,8 @@ static enum cli_exit serve_work(struct serve *serve, const struct net_address *a
     if (rc != OK) {
         return cert_error(ctx, rc, &text);
     }
-    rc = net_endpoint_listen(serve->endpoint, &serve->door, at, &bound, &text);
+    rc =
+        net_endpoint_listen(serve->endpoint, net_tls_transport_base(serve->tls), at, &bound, &text);
     if (rc != OK) {
         return cli_error(ctx, CLI_ERROR_LISTEN, NULL, "cert serve: %s",
                          text.text[0] != '\0' ? text.text : err_string(rc));

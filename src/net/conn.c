@@ -165,7 +165,9 @@ static void net_conn_too_slow(struct loop_timer *timer, void *user)
         net_conn_hung_up(c, ERR_TIMEOUT);
         return;
     }
-    obs_counter_add(c->config.counters->strangers_refused, 1);
+    if (!c->config.dialled) {
+        obs_counter_add(c->config.counters->strangers_refused, 1);
+    }
     net_conn_close(c, ERR_TIMEOUT, "no greeting in time");
 }
 
@@ -180,7 +182,7 @@ static void net_conn_beat(struct net_conn *c)
     struct buf *frame;
 
     /* A heartbeat that finds no room is not missed: what fills the queue is a sign of life too. */
-    if (wire_heartbeat_encode(c->config.pool, &beat, &frame) != OK) {
+    if (wire_heartbeat_encode(c->config.control_pool, &beat, &frame) != OK) {
         return;
     }
     if (net_conn_send_sealed(c, NET_CONTROL, frame) != OK) {
@@ -251,6 +253,9 @@ enum err net_conn_create(const struct net_conn_config *config, struct net_stream
         return ERR_NOMEM;
     }
     c->config = *config;
+    if (config->control_pool == NULL) {
+        c->config.control_pool = config->pool;
+    }
     c->trusted = config->stranger_ns == 0;
     rc = net_conn_init(c);
     if (rc != OK) {

@@ -43,8 +43,10 @@ struct net_conn_events {
 struct net_conn_config {
     struct loop *loop;
     struct buf_pool *pool;
+    struct buf_pool *control_pool; /* For heartbeats; NULL: the same. */
     struct net_counters *counters; /* May be shared by connections of one thread. */
     int64_t heartbeat_ns;          /* Zero: no pulse. */
+    bool dialled;                  /* By us: the other end is no stranger. */
     int64_t stranger_ns;           /* Time until net_conn_trust(); zero: trusted from the start. */
     const struct net_conn_events *events;
     void *user;

@@ -9,6 +9,7 @@
 #include "net/peer_state.h"
 
 enum {
+    NET_CONTROL_POOL_BYTES = 4 * 1024 * 1024,
     NET_GRACE_MS = 30000,
     NET_REDIAL_MS = 100,
     NET_REDIAL_MAX_MS = 5000,
@@ -45,6 +46,9 @@ enum err net_endpoint_create(const struct net_endpoint_config *config,
     list_init(&e->strangers);
     list_init(&e->listeners);
     rc = net_counters_init(&e->counters, config->registry);
+    if (rc == OK) {
+        rc = buf_pool_create(NET_CONTROL_POOL_BYTES, &e->control_pool);
+    }
     if (rc == OK) {
         rc = net_admit_init(&e->admit);
         e->admit_ready = rc == OK;
@@ -128,6 +132,7 @@ void net_endpoint_destroy(struct net_endpoint *e)
     if (e->admit_ready) {
         net_admit_deinit(&e->admit);
     }
+    buf_pool_destroy(e->control_pool);
     mem_free(e);
 }
 
@@ -146,7 +151,8 @@ static enum err net_stranger_frame(struct net_conn *conn, const struct net_frame
 
     if (frame->header.type == WIRE_ENROLL && config->events->enrol != NULL &&
         !net_conn_stream(conn)->authenticated) {
-        return config->events->enrol(conn, frame, config->user);
+        s->enrolling = true;
+        return config->events->enrol(conn, &s->source, frame, config->user);
     }
     rc = net_greet_stranger(s, frame);
     if (s->conn == NULL) {
@@ -159,10 +165,13 @@ static enum err net_stranger_frame(struct net_conn *conn, const struct net_frame
 static void net_stranger_closed(struct net_conn *conn, enum err why, const char *text, void *user)
 {
     struct net_stranger *s = user;
+    const struct net_endpoint_config *config = &s->endpoint->config;
 
-    (void)conn;
     if (why != OK) {
         LOG_INF("net", "stranger %s: %s", s->source.text, text);
+    }
+    if (s->enrolling && config->events->enrol_ended != NULL) {
+        config->events->enrol_ended(conn, config->user);
     }
     s->conn = NULL;
     net_stranger_free(s);
@@ -194,6 +203,7 @@ static void net_endpoint_accepted(struct net_stream *stream, const struct net_so
     struct net_conn_config config = {
         .loop = e->config.loop,
         .pool = e->config.pool,
+        .control_pool = e->control_pool,
         .counters = &e->counters,
         .heartbeat_ns = e->config.heartbeat_ns,
         .stranger_ns = (int64_t)LIMIT_STRANGER_MS * 1000000,
@@ -259,9 +269,14 @@ enum err net_endpoint_dial(struct net_endpoint *e, struct net_transport *transpo
     return OK;
 }
 
+void net_endpoint_credit(struct net_endpoint *e, const struct net_source *source)
+{
+    net_admit_credit(&e->admit, source->key);
+}
+
 struct net_peer *net_endpoint_peer(struct net_endpoint *e, uint32_t index)
 {
-    LIST_FOREACH(link, &e->peers) {
+    LIST_FOREACH (link, &e->peers) {
         if (index-- == 0) {
             return LIST_ENTRY(link, struct net_peer, link);
         }

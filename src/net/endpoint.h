@@ -29,7 +29,7 @@ struct net_endpoint_events {
      * start anew, ours go on. */
     void (*up)(struct net_peer *peer, bool restarted, void *user);
     /* A frame, once. OK: it was taken. Anything else ends the connection, and the frame comes
-     * again. */
+     * again; an error in the scope of the peer ends the session. */
     enum err (*frame)(struct net_peer *peer, const struct net_frame *frame, void *user);
     /* After ERR_AGAIN: there is room again. May be NULL. */
     void (*writable)(struct net_peer *peer, void *user);
@@ -37,10 +37,14 @@ struct net_endpoint_events {
     void (*down)(struct net_peer *peer, enum err why, const char *text, void *user);
     /* An attempt to reach it failed; another follows. May be NULL. */
     void (*trouble)(struct net_peer *peer, enum err why, const char *text, void *user);
-    /* The session is over: the last call, exactly once. What was not acknowledged is lost. */
+    /* The session is over: the last call, exactly once, also for a peer that dialled us and was
+     * never up because some of its streams did not come. What was not acknowledged is lost. */
     void (*lost)(struct net_peer *peer, enum err why, const char *text, void *user);
     /* A stranger who came to enrol sent a frame. May be NULL: strangers are then refused. */
-    enum err (*enrol)(struct net_conn *conn, const struct net_frame *frame, void *user);
+    enum err (*enrol)(struct net_conn *conn, const struct net_source *source,
+                      const struct net_frame *frame, void *user);
+    /* The connection of such a stranger is over. May be NULL. */
+    void (*enrol_ended)(struct net_conn *conn, void *user);
 };
 
 struct net_endpoint_config {
@@ -48,14 +52,14 @@ struct net_endpoint_config {
     struct buf_pool *pool;
     struct obs_registry *registry;
     struct pki_identity identity;
-    uint64_t incarnation; /* Not zero, never the same twice for a member. */
-    uint64_t seed;        /* For jitter. */
-    bool insecure;        /* Take peers without certificates at their word. */
-    bool manual_ack;      /* net_peer_ack() says when a frame is dealt with; else frame() does. */
-    int64_t heartbeat_ns; /* Zero: the default of a second. */
-    int64_t grace_ns;     /* Zero: the default of thirty seconds. */
-    int64_t redial_ns;    /* First wait before dialling again; zero: the default of 100 ms. */
-    int64_t redial_max_ns; /* Zero: the default of 5 s. */
+    uint64_t incarnation;   /* Not zero, never the same twice for a member. */
+    uint64_t seed;          /* For jitter. */
+    bool insecure;          /* Take peers without certificates at their word. */
+    bool manual_ack;        /* net_peer_ack() says when a frame is dealt with; else frame() does. */
+    int64_t heartbeat_ns;   /* Zero: the default of a second. */
+    int64_t grace_ns;       /* Zero: the default of thirty seconds. */
+    int64_t redial_ns;      /* First wait before dialling again; zero: the default of 100 ms. */
+    int64_t redial_max_ns;  /* Zero: the default of 5 s. */
     uint32_t window_frames; /* Unacknowledged frames per peer; zero: the limit. */
     uint64_t window_bytes;
     const struct net_endpoint_events *events;
@@ -79,6 +83,10 @@ MUST_USE enum err net_endpoint_listen(struct net_endpoint *e, struct net_transpo
 MUST_USE enum err net_endpoint_dial(struct net_endpoint *e, struct net_transport *transport,
                                     const struct net_address *to, uint16_t streams,
                                     struct net_peer **peer_out);
+
+/* Somebody from @source has proved itself by other means than hello: do not count its connection
+ * against those that follow from there. */
+void net_endpoint_credit(struct net_endpoint *e, const struct net_source *source);
 
 /* Send a frame that must arrive: @header (its sequence is set here) and @body as in
  * net_conn_send(). On OK the session owns one reference to @body. ERR_AGAIN when too much is not
@@ -114,8 +122,8 @@ bool net_peer_dialled(const struct net_peer *peer);
 struct net_peer_stats {
     uint64_t unacked_frames;
     uint64_t unacked_bytes;
-    uint64_t sent_sequence;  /* The last number given out. */
-    uint64_t acked_sequence; /* Everything up to here was acknowledged to us. */
+    uint64_t sent_sequence;     /* The last number given out. */
+    uint64_t acked_sequence;    /* Everything up to here was acknowledged to us. */
     uint64_t received_sequence; /* We have received everything up to here. */
     int64_t rtt_ns;
     uint64_t delivery_bytes_per_s;

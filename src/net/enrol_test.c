@@ -92,10 +92,12 @@ static enum err world_lie(struct world *w, struct net_conn *conn)
     return OK;
 }
 
-static enum err world_enrol(struct net_conn *conn, const struct net_frame *frame, void *user)
+static enum err world_enrol(struct net_conn *conn, const struct net_source *source,
+                            const struct net_frame *frame, void *user)
 {
     struct world *w = user;
 
+    (void)source;
     return w->conduct == HONEST ? net_enroller_frame(&w->enroller, conn, frame)
                                 : world_lie(w, conn);
 }

@@ -33,7 +33,7 @@ static enum err net_greet_send(struct net_slot *slot, enum wire_type type,
                                const struct wire_hello *hello)
 {
     struct buf *frame;
-    enum err rc = wire_hello_encode(slot->peer->endpoint->config.pool, type, hello, &frame);
+    enum err rc = wire_hello_encode(slot->peer->endpoint->control_pool, type, hello, &frame);
 
     if (rc != OK) {
         return rc;
@@ -186,7 +186,7 @@ static enum err net_greet_refuse(struct net_stranger *s, uint32_t code, const ch
     s->refused = true;
     obs_counter_add(e->counters.hellos_refused, 1);
     LOG_INF("net", "hello from %s refused: %s", s->source.text, text);
-    if (wire_refuse_encode(e->config.pool, WIRE_REFUSE, code, text, &frame) != OK) {
+    if (wire_refuse_encode(e->control_pool, WIRE_REFUSE, code, text, &frame) != OK) {
         return ERR_REFUSED;
     }
     if (net_conn_send_sealed(s->conn, NET_CONTROL, frame) != OK) {
@@ -199,7 +199,7 @@ static enum err net_greet_refuse(struct net_stranger *s, uint32_t code, const ch
 
 static struct net_peer *net_greet_find(struct net_endpoint *e, const struct pki_identity *who)
 {
-    LIST_FOREACH(link, &e->peers) {
+    LIST_FOREACH (link, &e->peers) {
         struct net_peer *p = LIST_ENTRY(link, struct net_peer, link);
 
         if (!p->dialled && !p->closing && pki_identity_equal(&p->identity, who)) {
@@ -327,8 +327,9 @@ enum err net_greet_stranger(struct net_stranger *s, const struct net_frame *fram
     rc = wire_hello_decode(frame->body, frame->header.body_bytes, &hello, &reason);
     if (rc == ERR_VERSION) {
         obs_counter_add(e->counters.refused[reason], 1);
-        return net_greet_refuse(s, WIRE_REFUSAL_FIELD, "your hello has a critical field that this "
-                                                       "version does not know; upgrade this side");
+        return net_greet_refuse(s, WIRE_REFUSAL_FIELD,
+                                "your hello has a critical field that this "
+                                "version does not know; upgrade this side");
     }
     if (rc != OK) {
         obs_counter_add(e->counters.refused[reason], 1);

@@ -10,9 +10,9 @@
 #include <string.h>
 
 enum {
-    NET_ACK_FRAMES = 32,         /* So many frames, */
-    NET_ACK_BYTES = 128 * 1024,  /* so many bytes, */
-    NET_ACK_DELAY_NS = 200000,   /* or so long: then an acknowledgement is sent. */
+    NET_ACK_FRAMES = 32,        /* So many frames, */
+    NET_ACK_BYTES = 128 * 1024, /* so many bytes, */
+    NET_ACK_DELAY_NS = 200000,  /* or so long: then an acknowledgement is sent. */
     NET_ACK_RETRY_NS = 1000000,
 };
 
@@ -143,7 +143,7 @@ static void net_peer_send_ack(struct loop_task *task, void *user)
         return;
     }
     net_window_to_wire(&p->acked, &acked);
-    if (wire_ack_encode(p->endpoint->config.pool, &acked, &frame) != OK) {
+    if (wire_ack_encode(p->endpoint->control_pool, &acked, &frame) != OK) {
         loop_timer_start_in(&p->ack_timer, NET_ACK_RETRY_NS);
         return;
     }
@@ -341,6 +341,10 @@ static void net_slot_closed(struct net_conn *conn, enum err why, const char *tex
         loop_task_post(&p->end);
         return;
     }
+    if (was_live && err_scope(why) == ERR_SCOPE_PEER) {
+        net_peer_lose(p, why, text); /* It would do the same again. */
+        return;
+    }
     if (p->dialled) {
         loop_timer_start_in(&slot->redial, net_backoff_next(&slot->backoff));
     }
@@ -365,6 +369,8 @@ void net_slot_dial(struct net_slot *slot)
     struct net_conn_config conn_config = {
         .loop = config->loop,
         .pool = config->pool,
+        .control_pool = p->endpoint->control_pool,
+        .dialled = true,
         .counters = &p->endpoint->counters,
         .heartbeat_ns = config->heartbeat_ns,
         .stranger_ns = (int64_t)LIMIT_STRANGER_MS * 2 * 1000000,
@@ -459,7 +465,7 @@ void net_peer_close(struct net_peer *p, const char *text)
         return;
     }
     if (slot == NULL ||
-        wire_refuse_encode(p->endpoint->config.pool, WIRE_BYE, 0, text, &frame) != OK) {
+        wire_refuse_encode(p->endpoint->control_pool, WIRE_BYE, 0, text, &frame) != OK) {
         net_peer_lose(p, OK, text);
         return;
     }

@@ -65,6 +65,7 @@ struct net_stranger {
     struct list link;
     struct net_conn *conn; /* NULL once a session has taken it over. */
     struct net_source source;
+    bool enrolling;
     bool refused;
 };
 
@@ -75,6 +76,7 @@ struct net_bound {
 
 struct net_endpoint {
     struct net_endpoint_config config;
+    struct buf_pool *control_pool; /* Signs of life must not wait for room among data. */
     struct net_counters counters;
     struct rng rng;
     struct list peers;

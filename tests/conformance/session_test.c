@@ -398,12 +398,12 @@ static void test_a_replayed_frame_is_counted_once(void **state)
     assert_int_equal(obs_counter_value(duplicates), 2);
 }
 
-/* The guest sends something that no member sends: its connection ends. */
+/* The guest sends something that no member sends: its session ends. */
 static void session_offend(struct conf_session *s, struct conf_raw *raw, enum wire_reason reason)
 {
     struct obs_counter *counter = s->world->b.counters.refused[reason];
 
-    conf_until(s->world, conf_node_down, s->b, CONF_S);
+    conf_until(s->world, conf_node_lost, s->b, CONF_S);
     assert_int_equal(s->b->why, ERR_PEER);
     conf_until(s->world, conf_raw_failed, raw, CONF_S);
     assert_int_equal(obs_counter_value(counter), 1);
