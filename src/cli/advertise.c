@@ -33,45 +33,63 @@ static void advertise_route(char *out, size_t size)
     }
 }
 
-/* Write the address of an interface and say how good it is; below zero: no good to others. */
-static int advertise_score(const uv_interface_address_t *a, const char *route, char *out,
-                           size_t size)
+static void advertise_text(const uv_interface_address_t *a, char *out, size_t size)
 {
-    bool ipv4 = a->address.address4.sin_family == AF_INET;
-
-    if (ipv4) {
+    if (a->address.address4.sin_family == AF_INET) {
         (void)uv_ip4_name(&a->address.address4, out, size);
     } else {
         (void)uv_ip6_name(&a->address.address6, out, size);
     }
-    if (a->is_internal || strncmp(out, "fe80", 4) == 0 || strncmp(out, "169.254.", 8) == 0) {
+}
+
+/* How good an address is for others; below zero: no good. */
+static int advertise_score(const uv_interface_address_t *a, const char *route)
+{
+    char text[64];
+
+    advertise_text(a, text, sizeof(text));
+    if (a->is_internal || strncmp(text, "fe80", 4) == 0 || strncmp(text, "169.254.", 8) == 0) {
         return -1;
     }
-    return (strcmp(a->name, route) == 0 ? 2 : 0) + (ipv4 ? 1 : 0);
+    return (strcmp(a->name, route) == 0 ? 2 : 0) +
+           (a->address.address4.sin_family == AF_INET ? 1 : 0);
+}
+
+const uv_interface_address_t *advertise_best(const uv_interface_address_t *list, int count,
+                                             bool ipv4_only)
+{
+    const uv_interface_address_t *best = NULL;
+    char route[64];
+    int best_score = -1;
+
+    advertise_route(route, sizeof(route));
+    for (int i = 0; i < count; i++) {
+        int score = advertise_score(&list[i], route);
+
+        if (score > best_score && !(ipv4_only && list[i].address.address4.sin_family != AF_INET)) {
+            best = &list[i];
+            best_score = score;
+        }
+    }
+    return best;
 }
 
 /* IPv6 addresses are of no use to others if only IPv4 is bound. */
 static enum err advertise_interface(bool ipv4_only, struct net_address *out)
 {
     uv_interface_address_t *list = NULL;
-    char route[64], host[64];
+    const uv_interface_address_t *best;
     int count = 0;
-    int best = -1;
 
     if (uv_interface_addresses(&list, &count) != 0) {
         return ERR_NOT_FOUND;
     }
-    advertise_route(route, sizeof(route));
-    for (int i = 0; i < count; i++) {
-        int score = advertise_score(&list[i], route, host, sizeof(host));
-
-        if (score > best && !(ipv4_only && strchr(host, ':') != NULL)) {
-            best = score;
-            (void)snprintf(out->host, sizeof(out->host), "%s", host);
-        }
+    best = advertise_best(list, count, ipv4_only);
+    if (best != NULL) {
+        advertise_text(best, out->host, sizeof(out->host));
     }
     uv_free_interface_addresses(list, count);
-    return best < 0 ? ERR_NOT_FOUND : OK;
+    return best == NULL ? ERR_NOT_FOUND : OK;
 }
 
 static enum err advertise_wanted(const struct net_address *bound, const char *wanted,

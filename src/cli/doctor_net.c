@@ -1,6 +1,7 @@
 /* Checks of the network as this machine sees it: TCP settings of the kernel, interfaces, and which
  * address others would be told. */
 
+#include "cli/advertise.h"
 #include "cli/doctor.h"
 #include "cli/machine.h"
 
@@ -98,24 +99,6 @@ static void net_ktls(struct doctor *d)
     }
 }
 
-/* The interface of the default route (IPv4), or "". */
-static void net_default_interface(char *out, size_t size)
-{
-    FILE *file = fopen("/proc/net/route", "re");
-    char line[256], name[64], destination[16];
-
-    out[0] = '\0';
-    while (file != NULL && out[0] == '\0' && fgets(line, sizeof(line), file) != NULL) {
-        if (sscanf(line, "%63s %15s", name, destination) == 2 &&
-            strcmp(destination, "00000000") == 0) {
-            (void)snprintf(out, size, "%s", name);
-        }
-    }
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-}
-
 static void net_address_text(const uv_interface_address_t *a, char *out, size_t size)
 {
     if (a->address.address4.sin_family == AF_INET) {
@@ -128,28 +111,6 @@ static void net_address_text(const uv_interface_address_t *a, char *out, size_t 
 static bool net_is_ipv4(const uv_interface_address_t *a)
 {
     return a->address.address4.sin_family == AF_INET;
-}
-
-/* Which address others can use best: of the default route first, IPv4 before IPv6, never loopback
- * and never link-local. NULL: there is none. */
-static const uv_interface_address_t *net_choose(const uv_interface_address_t *list, int count)
-{
-    const uv_interface_address_t *best = NULL;
-    char route[64], text[64];
-    int best_score = -1;
-
-    net_default_interface(route, sizeof(route));
-    for (int i = 0; i < count; i++) {
-        int score = (strcmp(list[i].name, route) == 0 ? 2 : 0) + (net_is_ipv4(&list[i]) ? 1 : 0);
-
-        net_address_text(&list[i], text, sizeof(text));
-        if (!list[i].is_internal && strncmp(text, "fe80", 4) != 0 &&
-            strncmp(text, "169.254.", 8) != 0 && score > best_score) {
-            best = &list[i];
-            best_score = score;
-        }
-    }
-    return best;
 }
 
 static void net_mtu(struct doctor *d, const char *interface)
@@ -243,6 +204,6 @@ void doctor_net(struct doctor *d, const char *address)
     }
     net_interfaces(d, list, count);
     doctor_reach(d, "loopback", "127.0.0.1");
-    net_advertised(d, net_choose(list, count), address);
+    net_advertised(d, advertise_best(list, count, false), address);
     uv_free_interface_addresses(list, count);
 }

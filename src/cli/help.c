@@ -179,6 +179,7 @@ void help_overview(struct cli_context *ctx)
         }
     }
     help_heading(ctx, "Examples");
+    help_row(ctx, "strait sim", 26, "three regions, all kinds of faults, a moment of time");
     help_row(ctx, "strait doctor", 26, "is this machine ready to train?");
     help_row(ctx, "strait cert init ca", 26, "start a private certificate authority");
     cli_out(ctx, "\nMore: strait COMMAND --help for a command, strait help for common options.\n");

@@ -334,6 +334,14 @@ const struct cli_command cli_command_sim = {
             "every "
             "event that no acknowledged update is lost or counted twice, that nothing goes back, "
             "that limits hold, and that everything gets done once the faults stop.",
+            "A script has one statement a line: seed NUMBER; lan [rate= delay= host=]; region "
+            "NAME; "
+            "link REGION REGION rate=100mbit [delay=40ms jitter= loss=0.1% price=0.02 stream=]; "
+            "server "
+            "NAME REGION; client NAME REGION server=NAME [updates= gap= floats= window= streams=]; "
+            "at "
+            "TIME FAULT [TARGET] [AMOUNT] [for TIME]; storm from TIME to TIME every TIME [only "
+            "FAULT,FAULT]; run TIME. What follows a # is a comment.",
             "Virtual time: an hour takes a moment. The same script and seed give the same "
             "transcript, byte for byte. Without a script, a built-in one with three regions and "
             "all "
