@@ -188,13 +188,15 @@ static enum err net_acceptor_bind_tcp(struct net_acceptor *a, const struct net_a
 static void net_acceptor_learn_port(struct net_acceptor *a)
 {
     struct sockaddr_storage bound = {0};
+    struct sockaddr_in6 v6 = {0};
+    struct sockaddr_in v4 = {0};
     socklen_t size = sizeof(bound);
-    uint16_t port = 0;
 
     if (getsockname(a->fd, (struct sockaddr *)&bound, &size) == 0 && bound.ss_family != AF_UNIX) {
-        port = bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
-                                           : ((struct sockaddr_in *)&bound)->sin_port;
-        (void)snprintf(a->base.address.port, sizeof(a->base.address.port), "%u", ntohs(port));
+        memcpy(&v6, &bound, sizeof(v6));
+        memcpy(&v4, &bound, sizeof(v4));
+        (void)snprintf(a->base.address.port, sizeof(a->base.address.port), "%u",
+                       ntohs(bound.ss_family == AF_INET6 ? v6.sin6_port : v4.sin_port));
     }
 }
 

@@ -216,7 +216,8 @@ static const char *units_print(units_wide value, uint64_t one, const char *unit,
     char decimals[16] = ""; /* No unit has more than 12. */
     size_t count = 0;
 
-    for (uint64_t digit = one / 10; rest > 0 && digit > 0; digit /= 10) {
+    for (uint64_t digit = one; rest > 0 && digit >= 10;) {
+        digit /= 10;
         decimals[count++] = (char)('0' + rest / digit);
         rest %= digit;
     }
