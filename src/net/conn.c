@@ -226,14 +226,13 @@ static void net_conn_pulse(struct loop_timer *timer, void *user)
 static enum err net_conn_init(struct net_conn *c)
 {
     struct loop *loop = c->config.loop;
-    enum err rc = net_conn_out_init(c);
+    enum err rc;
 
+    net_conn_out_init(c);
     loop_task_init_late(&c->flush, loop, net_conn_flush, c);
     loop_task_init(&c->finish, loop, net_conn_finish, c);
     loop_task_init(&c->resume, loop, net_conn_resume, c);
-    if (rc == OK) {
-        rc = loop_timer_init(&c->pulse, loop, net_conn_pulse, c);
-    }
+    rc = loop_timer_init(&c->pulse, loop, net_conn_pulse, c);
     if (rc == OK) {
         rc = loop_timer_init(&c->patience, loop, net_conn_too_slow, c);
     }

@@ -35,7 +35,7 @@ struct net_conn_events {
     void (*opened)(struct net_conn *conn, void *user);
     /* Anything but OK closes the connection with that error. */
     enum err (*frame)(struct net_conn *conn, const struct net_frame *frame, void *user);
-    /* After ERR_AGAIN: there is room again. May be NULL. */
+    /* After ERR_AGAIN or ERR_NOMEM: there is room again. May be NULL. */
     void (*writable)(struct net_conn *conn, enum net_priority priority, void *user);
     void (*closed)(struct net_conn *conn, enum err why, const char *text, void *user);
 };
@@ -58,7 +58,8 @@ MUST_USE enum err net_conn_create(const struct net_conn_config *config, struct n
 
 /* Queue a frame: @header, whose body_bytes and body_check describe @body (NULL if empty). On OK
  * the connection owns one reference to @body, which must not change from now on; on ERR_AGAIN (the
- * queue is at its limit) or ERR_CLOSED the caller still does. */
+ * queue is at its limit), ERR_NOMEM (of its first frame) or ERR_CLOSED the caller still does.
+ * writable() follows the first two. */
 MUST_USE enum err net_conn_send(struct net_conn *conn, enum net_priority priority,
                                 const struct wire_header *header, struct buf *body);
 

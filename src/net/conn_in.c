@@ -102,6 +102,14 @@ static bool net_conn_listens(const struct net_conn *c)
     return c->state == NET_CONN_OPEN && !c->paused && !c->soft_close;
 }
 
+/* Larger bodies get a buffer of their own; up to this one they fit the stage in any case. */
+static uint32_t net_conn_stage_frame_max(const struct net_conn *c)
+{
+    uint32_t half = (buf_size(c->stage) + buf_tailroom(c->stage)) / 2;
+
+    return half < NET_STAGE_FRAME_MAX ? half : NET_STAGE_FRAME_MAX;
+}
+
 /* Parse what is staged. Returns false when reading must not go on. */
 static bool net_conn_parse(struct net_conn *c)
 {
@@ -124,7 +132,7 @@ static bool net_conn_parse(struct net_conn *c)
             return false;
         }
         if (left < WIRE_HEADER_BYTES + frame.header.body_bytes) {
-            if (frame.header.body_bytes <= NET_STAGE_FRAME_MAX) {
+            if (frame.header.body_bytes <= net_conn_stage_frame_max(c)) {
                 break;
             }
             if (net_conn_begin_large(c, &frame.header) != OK) {
@@ -170,7 +178,7 @@ static void net_conn_compact(struct net_conn *c)
 /* Where the next bytes go: the rest of a large frame first, then the stage. */
 static int net_conn_targets(struct net_conn *c, struct iovec iov[2])
 {
-    uint32_t room = NET_STAGE_BYTES - buf_size(c->stage);
+    uint32_t room = buf_tailroom(c->stage);
     int count = 0;
 
     if (c->large != NULL) {
@@ -211,10 +219,20 @@ static bool net_conn_patient(struct net_conn *c)
 
 static bool net_conn_have_stage(struct net_conn *c)
 {
-    if (c->stage == NULL && buf_take(c->config.pool, 0, NET_STAGE_BYTES, &c->stage) != OK) {
+    size_t bytes = c->trusted ? NET_STAGE_BYTES : NET_STRANGER_STAGE_BYTES;
+    struct buf *larger;
+
+    if (c->stage == NULL && buf_take(c->config.pool, 0, bytes, &c->stage) != OK) {
         c->stage = NULL;
         net_conn_starve(c);
         return false;
+    }
+    /* A stranger's stage is small: once it is trusted it gets a proper one, when nothing is in it.
+     */
+    if (c->trusted && buf_size(c->stage) == 0 && buf_tailroom(c->stage) < NET_STAGE_BYTES &&
+        buf_take(c->config.pool, 0, NET_STAGE_BYTES, &larger) == OK) {
+        buf_unref(c->stage);
+        c->stage = larger;
     }
     return true;
 }
@@ -241,7 +259,7 @@ static void net_conn_drain(struct net_conn *c)
     c->stage_start = 0;
     buf_truncate(c->stage, 0);
     while (budget > 0) {
-        struct iovec iov = {buf_bytes(c->stage), NET_STAGE_BYTES};
+        struct iovec iov = {buf_bytes(c->stage), buf_tailroom(c->stage)};
         size_t n = 0;
         enum err rc = c->stream->ops->read(c->stream, &iov, 1, &n);
 

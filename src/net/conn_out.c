@@ -8,18 +8,10 @@
 
 _Static_assert((LIMIT_SEND_QUEUE_FRAMES & (LIMIT_SEND_QUEUE_FRAMES - 1)) == 0, "a power of two");
 
-enum err net_conn_out_init(struct net_conn *c)
+void net_conn_out_init(struct net_conn *c)
 {
-    for (int i = 0; i < NET_PRIORITIES; i++) {
-        struct net_out_queue *q = &c->out[i];
-
-        q->bytes_max = i == NET_CONTROL ? LIMIT_CONTROL_QUEUE_BYTES : LIMIT_SEND_QUEUE_BYTES;
-        q->slots = mem_calloc(LIMIT_SEND_QUEUE_FRAMES, sizeof(*q->slots));
-        if (q->slots == NULL) {
-            return ERR_NOMEM;
-        }
-    }
-    return OK;
+    c->out[NET_CONTROL].bytes_max = LIMIT_CONTROL_QUEUE_BYTES;
+    c->out[NET_DATA].bytes_max = LIMIT_SEND_QUEUE_BYTES;
 }
 
 void net_conn_out_deinit(struct net_conn *c)
@@ -96,6 +88,13 @@ static enum err net_out_room(struct net_conn *c, struct net_out_queue *q, uint64
 {
     if (c->state == NET_CONN_CLOSING || c->soft_close) {
         return ERR_CLOSED;
+    }
+    if (q->slots == NULL) { /* Its first frame: who never sends, as a stranger, costs nothing. */
+        q->slots = mem_calloc(LIMIT_SEND_QUEUE_FRAMES, sizeof(*q->slots));
+        if (q->slots == NULL) {
+            q->blocked = true; /* The next heartbeat's flush tells the sender to try again. */
+            return ERR_NOMEM;
+        }
     }
     if (q->bytes + bytes > q->bytes_max || q->count == LIMIT_SEND_QUEUE_FRAMES) {
         q->blocked = true;

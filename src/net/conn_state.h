@@ -10,9 +10,10 @@
 #include "net/liveness.h"
 
 enum {
-    NET_COALESCE_BYTES = 16 * 1024 - 64, /* Small frames that wait share a buffer of this size. */
-    NET_COALESCE_FRAME_MAX = 2048,       /* What counts as small. */
-    NET_STAGE_BYTES = 64 * 1024,         /* Frames up to half of this are parsed in place. */
+    NET_COALESCE_BYTES = 16 * 1024 - 64,  /* Small frames that wait share a buffer of this size. */
+    NET_COALESCE_FRAME_MAX = 2048,        /* What counts as small. */
+    NET_STRANGER_STAGE_BYTES = 16 * 1024, /* Until the other end is trusted. */
+    NET_STAGE_BYTES = 64 * 1024,          /* Frames up to half of this are parsed in place. */
     NET_STAGE_FRAME_MAX = 32 * 1024,
     NET_STAGE_PEEK_BYTES = 4096, /* Read behind a large frame, in the hope of the next header. */
     NET_POOL_RETRY_NS = 1000000,
@@ -76,7 +77,7 @@ struct net_conn {
 };
 
 /* conn_out.c */
-MUST_USE enum err net_conn_out_init(struct net_conn *c);
+void net_conn_out_init(struct net_conn *c);
 void net_conn_out_deinit(struct net_conn *c);
 void net_conn_flush(struct loop_task *task, void *user);
 bool net_conn_out_empty(const struct net_conn *c);
