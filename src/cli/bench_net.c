@@ -296,11 +296,10 @@ const struct cli_command cli_command_bench_net = {
             "Two processes on this machine. Ours: one session with everything that belongs to it "
             "(frame checks, sequence numbers, acknowledgements, a window). The floor: the same "
             "bytes "
-            "over bare blocking sockets, read and written in pieces of the same size, with the "
-            "same "
-            "congestion control; for tls the floor is bare tcp. The two take turns, and the "
-            "medians "
-            "are compared.",
+            "over bare blocking sockets, a frame at a time but small ones 64 KiB at a time, with "
+            "the "
+            "same congestion control; for tls the floor is bare tcp. The two take turns, and the "
+            "medians are compared.",
             NULL},
     .options =
         (const struct cli_option[]){
