@@ -216,6 +216,10 @@ static enum err echo_server_count(struct echo_node *n, const struct sim_ledger_e
                            entry->value);
         sim_trace(n->echo->world, n->host, "counts %s/%" PRIu64 "#%" PRIu64, entry->client,
                   entry->incarnation, entry->sequence);
+    } else if (rc == ERR_EXISTS && client != NULL) {
+        /* The ledger saves us, but recognising duplicates is the session's task. */
+        sim_oracle_delivered_twice(n->echo->oracle, client->number, entry->incarnation,
+                                   entry->sequence);
     } else if (rc != OK) {
         sim_trace(n->echo->world, n->host, "cannot count %s/%" PRIu64 "#%" PRIu64 ": %s",
                   entry->client, entry->incarnation, entry->sequence, err_string(rc));

@@ -172,6 +172,12 @@ void sim_oracle_counted(struct sim_oracle *o, uint32_t client, uint64_t incarnat
     o->clients[client].counted_sum += value;
 }
 
+void sim_oracle_delivered_twice(struct sim_oracle *o, uint32_t client, uint64_t incarnation,
+                                uint64_t number)
+{
+    oracle_break(o, "was delivered twice", client, incarnation, number);
+}
+
 void sim_oracle_recovered(struct sim_oracle *o, uint32_t client, uint64_t incarnation,
                           uint64_t number, uint64_t value)
 {

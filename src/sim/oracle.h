@@ -24,6 +24,10 @@ void sim_oracle_sent(struct sim_oracle *o, uint32_t client, uint64_t incarnation
 void sim_oracle_counted(struct sim_oracle *o, uint32_t client, uint64_t incarnation,
                         uint64_t number, uint64_t value);
 
+/* A session gave its owner a frame that it had given it before. */
+void sim_oracle_delivered_twice(struct sim_oracle *o, uint32_t client, uint64_t incarnation,
+                                uint64_t number);
+
 /* A server that restarted found it on its disk: counted from now on, if it was not before. */
 void sim_oracle_recovered(struct sim_oracle *o, uint32_t client, uint64_t incarnation,
                           uint64_t number, uint64_t value);

@@ -120,6 +120,9 @@ static void test_going_back_and_coming_back_twice_are_seen(void **state)
     sim_oracle_acked(o, 0, 7, 1);
     expect_broken(o, "acknowledgements went back");
     o = fresh();
+    sim_oracle_delivered_twice(o, 0, 7, 1);
+    expect_broken(o, "was delivered twice");
+    o = fresh();
     sim_oracle_counted(o, 0, 7, 1, 10);
     sim_oracle_echoed(o, 0, 7, 1, 10);
     sim_oracle_echoed(o, 0, 7, 1, 10);
