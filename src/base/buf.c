@@ -107,6 +107,11 @@ static void buf_slab_free(struct buf_slab *slab)
     mem_free(slab);
 }
 
+void buf_pool_raise(struct buf_pool *pool, uint64_t more)
+{
+    pool->bytes_limit += more;
+}
+
 void buf_pool_destroy(struct buf_pool *pool)
 {
     if (pool == NULL) {

@@ -53,6 +53,9 @@ struct buf_pool_stats {
 /* Create a pool that holds at most @bytes_limit bytes of storage. */
 MUST_USE enum err buf_pool_create(uint64_t bytes_limit, struct buf_pool **pool_out);
 
+/* Let it hold @more bytes more than before. Owner only. */
+void buf_pool_raise(struct buf_pool *pool, uint64_t more);
+
 /* Every buffer must have been given back. NULL is allowed. */
 void buf_pool_destroy(struct buf_pool *pool);
 

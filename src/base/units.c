@@ -1,7 +1,7 @@
 /* Quantities are parsed to (digits, decimals), multiplied by their unit's fraction in 128 bits and
  * divided once: exact until the one rounding at the end. */
 
-#include "sim/units.h"
+#include "base/units.h"
 
 #include "base/text.h"
 
@@ -68,7 +68,7 @@ static const struct units_kind units_time = {"a time", "40ms", "ns, us, ms, s, m
 static const struct units_kind units_size = {
     "a size", "64KiB", "B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, or none for bytes", UINT64_MAX,
     units_sizes};
-static const struct units_kind units_percent = {"a percentage", "10%", "%", SIM_UNITS_PPM_MAX,
+static const struct units_kind units_percent = {"a percentage", "10%", "%", UNITS_PPM_MAX,
                                                 units_percents};
 
 struct units_number {
@@ -95,7 +95,7 @@ static enum err units_number_read(const char **at, struct units_number *n)
         } else if (units_is_digit(*c)) {
             significant += n->digits > 0 || *c != '0';
             decimals += point;
-            if (significant > SIM_UNITS_DIGITS_MAX || decimals > SIM_UNITS_DIGITS_MAX) {
+            if (significant > UNITS_DIGITS_MAX || decimals > UNITS_DIGITS_MAX) {
                 return ERR_TOO_BIG;
             }
             n->digits = n->digits * 10 + (uint32_t)(*c - '0');
@@ -157,7 +157,7 @@ static enum err units_parse(const struct units_kind *kind, const char *chars, ui
 
     if (rc == ERR_TOO_BIG) {
         return err_text_set(text, rc, "'%s...' has too many digits: at most %d count",
-                            units_show(chars, &shown), SIM_UNITS_DIGITS_MAX);
+                            units_show(chars, &shown), UNITS_DIGITS_MAX);
     }
     if (rc == OK) {
         unit = n.digits == 0 && *at == '\0' ? &zero : units_find(kind, at);
@@ -175,12 +175,12 @@ static enum err units_parse(const struct units_kind *kind, const char *chars, ui
     return OK;
 }
 
-enum err sim_units_rate_parse(const char *chars, uint64_t *bytes_per_s_out, struct err_text *text)
+enum err units_rate_parse(const char *chars, uint64_t *bytes_per_s_out, struct err_text *text)
 {
     return units_parse(&units_rate, chars, bytes_per_s_out, text);
 }
 
-enum err sim_units_time_parse(const char *chars, int64_t *ns_out, struct err_text *text)
+enum err units_time_parse(const char *chars, int64_t *ns_out, struct err_text *text)
 {
     uint64_t value = 0;
     enum err rc = units_parse(&units_time, chars, &value, text);
@@ -191,12 +191,12 @@ enum err sim_units_time_parse(const char *chars, int64_t *ns_out, struct err_tex
     return rc;
 }
 
-enum err sim_units_size_parse(const char *chars, uint64_t *bytes_out, struct err_text *text)
+enum err units_size_parse(const char *chars, uint64_t *bytes_out, struct err_text *text)
 {
     return units_parse(&units_size, chars, bytes_out, text);
 }
 
-enum err sim_units_percent_parse(const char *chars, uint32_t *ppm_out, struct err_text *text)
+enum err units_percent_parse(const char *chars, uint32_t *ppm_out, struct err_text *text)
 {
     uint64_t value = 0;
     enum err rc = units_parse(&units_percent, chars, &value, text);
@@ -209,7 +209,7 @@ enum err sim_units_percent_parse(const char *chars, uint32_t *ppm_out, struct er
 
 /* Print @value / @one, exactly: @one is a power of ten. */
 static const char *units_print(units_wide value, uint64_t one, const char *unit,
-                               struct sim_units_text *out)
+                               struct units_text *out)
 {
     uint64_t whole = (uint64_t)(value / one);
     uint64_t rest = (uint64_t)(value % one);
@@ -229,7 +229,7 @@ static const char *units_print(units_wide value, uint64_t one, const char *unit,
 
 /* Print in the first unit that is not above the value; the first @count units go down to one. */
 static const char *units_print_first(const struct units_unit *units, uint32_t count,
-                                     units_wide value, struct sim_units_text *out)
+                                     units_wide value, struct units_text *out)
 {
     uint32_t i = 0;
 
@@ -239,18 +239,18 @@ static const char *units_print_first(const struct units_unit *units, uint32_t co
     return units_print(value, units[i].num, units[i].name, out);
 }
 
-const char *sim_units_rate_print(uint64_t bytes_per_s, struct sim_units_text *out)
+const char *units_rate_print(uint64_t bytes_per_s, struct units_text *out)
 {
     return units_print_first(units_rates, 5, (units_wide)bytes_per_s * 8, out);
 }
 
-const char *sim_units_time_print(int64_t ns, struct sim_units_text *out)
+const char *units_time_print(int64_t ns, struct units_text *out)
 {
     CHECK(ns >= 0);
     return units_print_first(units_times, 4, (units_wide)ns, out);
 }
 
-const char *sim_units_size_print(uint64_t bytes, struct sim_units_text *out)
+const char *units_size_print(uint64_t bytes, struct units_text *out)
 {
     const struct units_unit *unit = units_sizes;
 
@@ -263,7 +263,7 @@ const char *sim_units_size_print(uint64_t bytes, struct sim_units_text *out)
     return units_print(bytes / unit->num, 1, unit->name, out);
 }
 
-const char *sim_units_percent_print(uint32_t ppm, struct sim_units_text *out)
+const char *units_percent_print(uint32_t ppm, struct units_text *out)
 {
     return units_print(ppm, units_percents[0].num, "%", out);
 }

@@ -1,6 +1,6 @@
 /* Quantities: tables of what is taken and what is refused, and random round trips. */
 
-#include "sim/units.h"
+#include "base/units.h"
 
 #include "base/rng.h"
 
@@ -43,7 +43,7 @@ static void test_rates(void **state)
     for (size_t i = 0; i < COUNT(samples); i++) {
         uint64_t value = 0;
 
-        assert_int_equal(sim_units_rate_parse(samples[i].chars, &value, NULL), OK);
+        assert_int_equal(units_rate_parse(samples[i].chars, &value, NULL), OK);
         assert_int_equal(value, samples[i].value);
     }
 }
@@ -65,7 +65,7 @@ static void test_times(void **state)
     for (size_t i = 0; i < COUNT(samples); i++) {
         int64_t value = 0;
 
-        assert_int_equal(sim_units_time_parse(samples[i].chars, &value, NULL), OK);
+        assert_int_equal(units_time_parse(samples[i].chars, &value, NULL), OK);
         assert_int_equal(value, samples[i].value);
     }
 }
@@ -85,11 +85,11 @@ static void test_sizes_and_percentages(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(sizes); i++) {
-        assert_int_equal(sim_units_size_parse(sizes[i].chars, &bytes, NULL), OK);
+        assert_int_equal(units_size_parse(sizes[i].chars, &bytes, NULL), OK);
         assert_int_equal(bytes, sizes[i].value);
     }
     for (size_t i = 0; i < COUNT(percents); i++) {
-        assert_int_equal(sim_units_percent_parse(percents[i].chars, &ppm, NULL), OK);
+        assert_int_equal(units_percent_parse(percents[i].chars, &ppm, NULL), OK);
         assert_int_equal(ppm, percents[i].value);
     }
 }
@@ -109,13 +109,13 @@ static void test_what_is_no_quantity_is_refused(void **state)
         uint32_t ppm = 7;
         struct err_text text;
 
-        assert_int_equal(sim_units_rate_parse(bad[i], &value, &text), ERR_MALFORMED);
+        assert_int_equal(units_rate_parse(bad[i], &value, &text), ERR_MALFORMED);
         assert_non_null(strstr(text.text, "kbit"));
-        assert_int_equal(sim_units_time_parse(bad[i], &ns, &text), ERR_MALFORMED);
+        assert_int_equal(units_time_parse(bad[i], &ns, &text), ERR_MALFORMED);
         assert_non_null(strstr(text.text, "ns, us, ms, s, min or h"));
-        assert_int_equal(sim_units_percent_parse(bad[i], &ppm, NULL), ERR_MALFORMED);
+        assert_int_equal(units_percent_parse(bad[i], &ppm, NULL), ERR_MALFORMED);
         if (strcmp(bad[i], "5") != 0) {
-            assert_int_equal(sim_units_size_parse(bad[i], &value, &text), ERR_MALFORMED);
+            assert_int_equal(units_size_parse(bad[i], &value, &text), ERR_MALFORMED);
             assert_non_null(strstr(text.text, "KiB"));
         }
         assert_int_equal(value, 7);
@@ -130,7 +130,7 @@ static void test_the_text_says_what_to_write(void **state)
     int64_t ns;
 
     (void)state;
-    assert_int_equal(sim_units_time_parse("40\033[2Jmsec", &ns, &text), ERR_MALFORMED);
+    assert_int_equal(units_time_parse("40\033[2Jmsec", &ns, &text), ERR_MALFORMED);
     assert_string_equal(text.text, "'40\\x1b[2Jmsec' is not a time: write a number and its unit "
                                    "(ns, us, ms, s, min or h), such as 40ms");
 }
@@ -143,40 +143,38 @@ static void test_what_does_not_fit_is_refused(void **state)
     uint32_t ppm = 7;
 
     (void)state;
-    assert_int_equal(sim_units_rate_parse("18446744073709551616B/s", &value, &text), ERR_TOO_BIG);
-    assert_int_equal(sim_units_size_parse("16777216TiB", &value, &text), ERR_TOO_BIG);
-    assert_int_equal(sim_units_time_parse("9223372036.854775808s", &ns, &text), ERR_TOO_BIG);
-    assert_int_equal(sim_units_time_parse("9999999999999999999999999h", &ns, &text), ERR_TOO_BIG);
-    assert_int_equal(sim_units_percent_parse("100.0001%", &ppm, &text), ERR_TOO_BIG);
+    assert_int_equal(units_rate_parse("18446744073709551616B/s", &value, &text), ERR_TOO_BIG);
+    assert_int_equal(units_size_parse("16777216TiB", &value, &text), ERR_TOO_BIG);
+    assert_int_equal(units_time_parse("9223372036.854775808s", &ns, &text), ERR_TOO_BIG);
+    assert_int_equal(units_time_parse("9999999999999999999999999h", &ns, &text), ERR_TOO_BIG);
+    assert_int_equal(units_percent_parse("100.0001%", &ppm, &text), ERR_TOO_BIG);
     assert_string_equal(text.text, "'100.0001%' is too large for a percentage");
-    assert_int_equal(sim_units_size_parse("10000000000000000000000000", &value, &text),
-                     ERR_TOO_BIG);
-    assert_int_equal(sim_units_time_parse("0.00000000000000000000000001s", &ns, &text),
-                     ERR_TOO_BIG);
+    assert_int_equal(units_size_parse("10000000000000000000000000", &value, &text), ERR_TOO_BIG);
+    assert_int_equal(units_time_parse("0.00000000000000000000000001s", &ns, &text), ERR_TOO_BIG);
     assert_non_null(strstr(text.text, "at most 25"));
     assert_int_equal(value + (uint64_t)ns + ppm, 21);
 }
 
 static void test_printing_is_short(void **state)
 {
-    struct sim_units_text out;
+    struct units_text out;
 
     (void)state;
-    assert_string_equal(sim_units_rate_print(12500000, &out), "100mbit");
-    assert_string_equal(sim_units_rate_print(187500000, &out), "1.5gbit");
-    assert_string_equal(sim_units_rate_print(1, &out), "8bit");
-    assert_string_equal(sim_units_rate_print(0, &out), "0bit");
-    assert_string_equal(sim_units_rate_print(UINT64_MAX, &out), "147573952.58967641292tbit");
-    assert_string_equal(sim_units_time_print(0, &out), "0ns");
-    assert_string_equal(sim_units_time_print(1500, &out), "1.5us");
-    assert_string_equal(sim_units_time_print(90000000000, &out), "90s");
-    assert_string_equal(sim_units_time_print(40000001, &out), "40.000001ms");
-    assert_string_equal(sim_units_size_print(65536, &out), "64KiB");
-    assert_string_equal(sim_units_size_print(10000000, &out), "10MB");
-    assert_string_equal(sim_units_size_print(123, &out), "123");
-    assert_string_equal(sim_units_size_print(0, &out), "0");
-    assert_string_equal(sim_units_percent_print(5000, &out), "0.5%");
-    assert_string_equal(sim_units_percent_print(SIM_UNITS_PPM_MAX, &out), "100%");
+    assert_string_equal(units_rate_print(12500000, &out), "100mbit");
+    assert_string_equal(units_rate_print(187500000, &out), "1.5gbit");
+    assert_string_equal(units_rate_print(1, &out), "8bit");
+    assert_string_equal(units_rate_print(0, &out), "0bit");
+    assert_string_equal(units_rate_print(UINT64_MAX, &out), "147573952.58967641292tbit");
+    assert_string_equal(units_time_print(0, &out), "0ns");
+    assert_string_equal(units_time_print(1500, &out), "1.5us");
+    assert_string_equal(units_time_print(90000000000, &out), "90s");
+    assert_string_equal(units_time_print(40000001, &out), "40.000001ms");
+    assert_string_equal(units_size_print(65536, &out), "64KiB");
+    assert_string_equal(units_size_print(10000000, &out), "10MB");
+    assert_string_equal(units_size_print(123, &out), "123");
+    assert_string_equal(units_size_print(0, &out), "0");
+    assert_string_equal(units_percent_print(5000, &out), "0.5%");
+    assert_string_equal(units_percent_print(UNITS_PPM_MAX, &out), "100%");
 }
 
 static void test_what_is_printed_parses_to_the_same(void **state)
@@ -187,7 +185,7 @@ static void test_what_is_printed_parses_to_the_same(void **state)
     rng_init(&rng, 1);
     for (uint32_t i = 0; i < 100000; i++) {
         uint64_t value = rng_next(&rng) >> rng_below(&rng, 64);
-        struct sim_units_text out;
+        struct units_text out;
         uint64_t back = 0;
         int64_t ns = 0;
         uint32_t ppm = 0;
@@ -195,18 +193,16 @@ static void test_what_is_printed_parses_to_the_same(void **state)
         if (rng_chance(&rng, 300000)) {
             value -= value % 1000000;
         }
-        assert_int_equal(sim_units_rate_parse(sim_units_rate_print(value, &out), &back, NULL), OK);
+        assert_int_equal(units_rate_parse(units_rate_print(value, &out), &back, NULL), OK);
         assert_int_equal(back, value);
-        assert_int_equal(sim_units_size_parse(sim_units_size_print(value, &out), &back, NULL), OK);
+        assert_int_equal(units_size_parse(units_size_print(value, &out), &back, NULL), OK);
         assert_int_equal(back, value);
         value >>= 1;
-        assert_int_equal(
-            sim_units_time_parse(sim_units_time_print((int64_t)value, &out), &ns, NULL), OK);
+        assert_int_equal(units_time_parse(units_time_print((int64_t)value, &out), &ns, NULL), OK);
         assert_int_equal(ns, value);
-        value %= SIM_UNITS_PPM_MAX + 1;
+        value %= UNITS_PPM_MAX + 1;
         assert_int_equal(
-            sim_units_percent_parse(sim_units_percent_print((uint32_t)value, &out), &ppm, NULL),
-            OK);
+            units_percent_parse(units_percent_print((uint32_t)value, &out), &ppm, NULL), OK);
         assert_int_equal(ppm, value);
     }
 }
@@ -232,10 +228,10 @@ static void test_random_texts_are_answered(void **state)
             chars[k] =
                 letters[rng_below(&rng, rng_chance(&rng, 500000) ? 10 : sizeof(letters) - 1)];
         }
-        taken += sim_units_rate_parse(chars, &value, &text) == OK;
-        taken += sim_units_time_parse(chars, &ns, &text) == OK && ns >= 0;
-        taken += sim_units_size_parse(chars, &value, &text) == OK;
-        taken += sim_units_percent_parse(chars, &ppm, &text) == OK && ppm <= SIM_UNITS_PPM_MAX;
+        taken += units_rate_parse(chars, &value, &text) == OK;
+        taken += units_time_parse(chars, &ns, &text) == OK && ns >= 0;
+        taken += units_size_parse(chars, &value, &text) == OK;
+        taken += units_percent_parse(chars, &ppm, &text) == OK && ppm <= UNITS_PPM_MAX;
         assert_null(strpbrk(text.text, "\n\033\xff"));
     }
     assert_true(taken > 1000);
