@@ -28,7 +28,7 @@ enum net_priority { NET_CONTROL, NET_DATA, NET_PRIORITIES };
 struct net_frame {
     struct wire_header header;
     const uint8_t *body;
-    struct buf *buf; /* NULL, or the whole frame: take a reference to keep it. */
+    struct buf *buf; /* NULL, or what holds the body: take a reference to keep it. */
 };
 
 struct net_conn_events {
@@ -98,8 +98,12 @@ int64_t net_conn_rtt_ns(const struct net_conn *conn);
 /* Bytes waiting in our queues. */
 uint64_t net_conn_queued_bytes(const struct net_conn *conn);
 
+/* Add what was taken over for sending and what was received so far, headers included. */
+void net_conn_traffic(const struct net_conn *conn, uint64_t *sent, uint64_t *received);
+
 /* Keep what a frame holds beyond the call: a reference if it has a buffer of its own, else a copy
- * from @pool. The body is what the new buffer holds. */
+ * from @pool. The body is what the new buffer holds, with headroom for a header and behind it the
+ * room of wire_body_room(): a push can become a broadcast where it is. */
 MUST_USE enum err net_frame_keep(const struct net_frame *frame, struct buf_pool *pool,
                                  struct buf **body_out);
 

@@ -74,7 +74,8 @@ static enum err net_conn_begin_large(struct net_conn *c, const struct wire_heade
 {
     uint32_t staged = buf_size(c->stage) - c->stage_start - WIRE_HEADER_BYTES;
     const uint8_t *from = buf_bytes(c->stage) + c->stage_start + WIRE_HEADER_BYTES;
-    enum err rc = buf_take(c->config.pool, WIRE_HEADER_BYTES, header->body_bytes, &c->large);
+    size_t room = (size_t)header->body_bytes + wire_body_room(header->type);
+    enum err rc = buf_take(c->config.pool, WIRE_HEADER_BYTES, room, &c->large);
 
     if (rc != OK) {
         return rc;
@@ -320,13 +321,14 @@ void net_conn_read(struct net_conn *c)
 
 enum err net_frame_keep(const struct net_frame *frame, struct buf_pool *pool, struct buf **body_out)
 {
+    size_t room = (size_t)frame->header.body_bytes + wire_body_room(frame->header.type);
     enum err rc;
 
     if (frame->buf != NULL) {
         *body_out = buf_ref(frame->buf);
         return OK;
     }
-    rc = buf_take(pool, WIRE_HEADER_BYTES, frame->header.body_bytes, body_out);
+    rc = buf_take(pool, WIRE_HEADER_BYTES, room, body_out);
     if (rc == OK && frame->header.body_bytes > 0) {
         memcpy(buf_append(*body_out, frame->header.body_bytes), frame->body,
                frame->header.body_bytes);

@@ -51,6 +51,12 @@ uint64_t net_conn_queued_bytes(const struct net_conn *c)
            (c->current_active ? net_out_bytes(&c->current) - c->current_done : 0);
 }
 
+void net_conn_traffic(const struct net_conn *c, uint64_t *sent, uint64_t *received)
+{
+    *sent += c->sent_bytes;
+    *received += c->received_bytes;
+}
+
 /* Small frames behind others are copied together: one piece to write instead of many. */
 static bool net_out_coalesce(struct net_conn *c, struct net_out_queue *q,
                              const uint8_t header[WIRE_HEADER_BYTES], struct buf *body,
@@ -107,6 +113,7 @@ static enum err net_out_room(struct net_conn *c, struct net_out_queue *q, uint64
 static void net_out_sent(struct net_conn *c, enum net_priority priority, uint64_t bytes)
 {
     c->sent_frames++;
+    c->sent_bytes += bytes;
     obs_counter_add(c->config.counters->sent_frames[priority], 1);
     obs_counter_add(c->config.counters->sent_bytes[priority], bytes);
     if (c->state == NET_CONN_OPEN) {

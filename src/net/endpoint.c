@@ -61,6 +61,11 @@ enum err net_endpoint_create(const struct net_endpoint_config *config,
     return OK;
 }
 
+void net_endpoint_adopt(struct net_endpoint *e)
+{
+    buf_pool_adopt(e->control_pool);
+}
+
 enum err net_peer_create(struct net_endpoint *e, uint16_t streams, struct net_peer **peer_out)
 {
     struct net_peer *p;

@@ -31,6 +31,10 @@ struct net_endpoint_events {
     /* A frame, once. OK: it was taken. Anything else ends the connection, and the frame comes
      * again; an error in the scope of the peer ends the session. */
     enum err (*frame)(struct net_peer *peer, const struct net_frame *frame, void *user);
+    /* A numbered frame of ours was acknowledged, and its body let go: once per frame, also across
+     * reconnects and restarts of the peer; never for one that was lost with its session. Frames of
+     * one acknowledgement come in the order of their numbers, before writable(). May be NULL. */
+    void (*acked)(struct net_peer *peer, const struct wire_header *header, void *user);
     /* After ERR_AGAIN: there is room again. May be NULL. */
     void (*writable)(struct net_peer *peer, void *user);
     /* No stream is left; the session waits for the peer to come back. May be NULL. */
@@ -62,6 +66,7 @@ struct net_endpoint_config {
     int64_t redial_max_ns;  /* Zero: the default of 5 s. */
     uint32_t window_frames; /* Unacknowledged frames per peer; zero: the limit. */
     uint64_t window_bytes;
+    uint64_t pace_bytes_per_s; /* As net_peer_pace() for every peer; zero: as the carrier is. */
     const struct net_endpoint_events *events;
     void *user;
 };
@@ -72,6 +77,10 @@ MUST_USE enum err net_endpoint_create(const struct net_endpoint_config *config,
 /* End at once, as a crash would: nothing is said to peers, nothing is called. Not from inside a
  * callback. NULL is allowed. */
 void net_endpoint_destroy(struct net_endpoint *e);
+
+/* The loop is now driven by the calling thread (loop/driver.h): it owns the endpoint's own pool from
+ * now on. That of the configuration is the caller's business. */
+void net_endpoint_adopt(struct net_endpoint *e);
 
 /* Accept peers at @at. The listener lives as long as the endpoint. The address as bound goes to
  * @bound_out unless that is NULL. */
@@ -111,6 +120,11 @@ void net_peer_ack(struct net_peer *peer, uint64_t sequence);
  * want of room that only those acknowledgements would make. */
 void net_peer_pause(struct net_peer *peer, bool paused);
 
+/* Limit what is sent to the peer, over all its streams together, each of which gets the same part;
+ * zero: no limit. Holds until it is changed, also on connections to come. ERR_INVALID: the carrier
+ * cannot, and sends as before. */
+MUST_USE enum err net_peer_pace(struct net_peer *peer, uint64_t bytes_per_s);
+
 /* Say good-bye and end the session; lost() follows with OK. */
 void net_peer_close(struct net_peer *peer, const char *text);
 
@@ -118,6 +132,10 @@ const struct pki_identity *net_peer_identity(const struct net_peer *peer);
 uint64_t net_peer_incarnation(const struct net_peer *peer);
 bool net_peer_is_up(const struct net_peer *peer);
 bool net_peer_dialled(const struct net_peer *peer);
+
+/* How many streams the session has, live or not. Data with table 0 and chunk i goes on stream
+ * (i modulo this). */
+uint16_t net_peer_streams(const struct net_peer *peer);
 
 struct net_peer_stats {
     uint64_t unacked_frames;
@@ -127,7 +145,10 @@ struct net_peer_stats {
     uint64_t received_sequence; /* We have received everything up to here. */
     int64_t rtt_ns;
     uint64_t delivery_bytes_per_s;
+    int64_t silent_ns; /* Since data came on any stream; zero: just now, or not known. */
     uint32_t streams_live;
+    uint64_t sent_bytes;     /* Over all its connections, headers and resent frames included. */
+    uint64_t received_bytes; /* Likewise. */
 };
 
 void net_peer_stats(struct net_peer *peer, struct net_peer_stats *out);

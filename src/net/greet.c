@@ -259,6 +259,7 @@ static enum err net_greet_attach(struct net_stranger *s, struct net_peer *p,
     if (slot->conn != NULL) {
         struct net_conn *old = slot->conn;
 
+        net_conn_traffic(old, &p->sent_bytes, &p->received_bytes);
         slot->conn = NULL;
         slot->live = false;
         net_outbox_detach(&p->outbox, (uint8_t)slot->index);

@@ -8,7 +8,14 @@ enum { NET_OUTBOX_FIRST = 16 };
 void net_outbox_init(struct net_outbox *o, uint32_t frames_max, uint64_t bytes_max)
 {
     CHECK(frames_max <= LIMIT_WINDOW_FRAMES);
-    *o = (struct net_outbox){.frames_max = frames_max, .bytes_max = bytes_max, .next = 1};
+    *o = (struct net_outbox){
+        .frames_max = frames_max, .bytes_max = bytes_max, .next = 1, .report_first = UINT64_MAX};
+}
+
+void net_outbox_want_reports(struct net_outbox *o)
+{
+    CHECK(o->next == 1);
+    o->reports = true;
 }
 
 static struct net_outbox_entry *net_outbox_at(const struct net_outbox *o, uint64_t sequence)
@@ -132,6 +139,17 @@ void net_outbox_detach(struct net_outbox *o, uint8_t slot)
     o->slots[slot].attached = false;
 }
 
+/* A report of that frame is due. */
+static void net_outbox_owe(struct net_outbox *o, uint64_t sequence)
+{
+    if (sequence < o->report_first) {
+        o->report_first = sequence;
+    }
+    if (sequence > o->report_last) {
+        o->report_last = sequence;
+    }
+}
+
 static void net_outbox_finish(struct net_outbox *o, struct net_outbox_entry *e)
 {
     if (!e->done) {
@@ -139,6 +157,22 @@ static void net_outbox_finish(struct net_outbox *o, struct net_outbox_entry *e)
         o->bytes -= WIRE_HEADER_BYTES + e->header.body_bytes;
         buf_unref(e->body);
         e->body = NULL;
+        if (o->reports) {
+            net_outbox_owe(o, e->header.sequence);
+        }
+    }
+}
+
+/* Forget what nobody needs any more. */
+static void net_outbox_advance(struct net_outbox *o)
+{
+    while (o->base + 1 < o->next) {
+        const struct net_outbox_entry *e = net_outbox_at(o, o->base + 1);
+
+        if (!e->done || (o->reports && !e->reported)) {
+            return;
+        }
+        o->base++;
     }
 }
 
@@ -181,11 +215,29 @@ enum err net_outbox_ack(struct net_outbox *o, const struct wire_window *acked)
     if (!net_outbox_strike_all(o, acked, true)) {
         return ERR_PEER;
     }
+    CHECK(o->report_first > o->report_last);
     (void)net_outbox_strike_all(o, acked, false);
-    while (o->base + 1 < o->next && net_outbox_at(o, o->base + 1)->done) {
-        o->base++;
-    }
+    net_outbox_advance(o);
     return OK;
+}
+
+bool net_outbox_report(struct net_outbox *o, struct wire_header *out)
+{
+    while (o->reports && o->report_first <= o->report_last) {
+        uint64_t sequence = o->report_first++;
+        struct net_outbox_entry *e = net_outbox_at(o, sequence);
+
+        /* What is between may not be acknowledged, or was reported before and is gone. */
+        if (sequence > o->base && e->done && !e->reported) {
+            e->reported = true;
+            *out = e->header;
+            net_outbox_advance(o);
+            return true;
+        }
+    }
+    o->report_first = UINT64_MAX;
+    o->report_last = 0;
+    return false;
 }
 
 bool net_outbox_roomy(const struct net_outbox *o)

@@ -20,6 +20,7 @@ struct net_outbox_entry {
     uint8_t slot;
     uint8_t priority;
     bool done;     /* Acknowledged; the body is gone. */
+    bool reported; /* And told of: with reports, only then its place is free. */
     bool received; /* The other end has it, but has not acknowledged it yet. */
     bool sent;     /* On some connection, maybe a dead one. */
 };
@@ -36,8 +37,11 @@ struct net_outbox {
     uint32_t frames_max;
     uint64_t bytes_max;
     uint64_t bytes;
-    uint64_t base; /* Everything up to here is acknowledged. */
+    uint64_t base; /* Everything up to here is acknowledged, and reported if that is wanted. */
     uint64_t next;
+    bool reports;
+    uint64_t report_first; /* What is not reported yet lies from here */
+    uint64_t report_last;  /* to here; none if this is below the first. */
     struct net_outbox_slot slots[LIMIT_STREAMS_PER_PEER];
 };
 
@@ -65,6 +69,14 @@ void net_outbox_detach(struct net_outbox *o, uint8_t slot);
 /* Strike off what the other end acknowledged. ERR_PEER if some of that was never sent to it: then
  * nothing is struck off. */
 MUST_USE enum err net_outbox_ack(struct net_outbox *o, const struct wire_window *acked);
+
+/* Have every acknowledged frame reported; before the first one is added. */
+void net_outbox_want_reports(struct net_outbox *o);
+
+/* Tell of the next frame that was acknowledged, in the order of numbers; false: no more. Frames may
+ * be added between two calls. After each net_outbox_ack() it must be called until there are no
+ * more. */
+bool net_outbox_report(struct net_outbox *o, struct wire_header *out);
 
 static inline uint64_t net_outbox_base(const struct net_outbox *o)
 {

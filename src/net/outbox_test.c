@@ -26,6 +26,7 @@ struct model_frame {
     bool received; /* The other end said so when it connected. */
     bool resent;
     bool acked;
+    bool reported;
 };
 
 static struct {
@@ -39,6 +40,8 @@ static struct {
     struct net_window received; /* What the other end holds. */
     struct net_window acked;    /* What it has acknowledged, or will. */
     struct wire_window old[OLD_ACKS];
+    bool reports;
+    bool draining; /* The owner adds no more. */
 } m;
 
 static struct buf *take_body(struct buf_pool *pool, uint32_t bytes)
@@ -60,12 +63,16 @@ static uint64_t bodies_held(struct buf_pool *pool)
     return stats.buffers_used;
 }
 
-static void model_begin(uint64_t seed)
+static void model_begin(uint64_t seed, bool reports)
 {
     memset(&m, 0, sizeof(m));
+    m.reports = reports;
     rng_init(&m.rng, seed);
     assert_int_equal(buf_pool_create(1 << 20, &m.pool), OK);
     net_outbox_init(&m.box, FRAMES_MAX, BYTES_MAX);
+    if (reports) {
+        net_outbox_want_reports(&m.box);
+    }
     net_window_init(&m.received, 0);
     net_window_init(&m.acked, 0);
 }
@@ -188,6 +195,47 @@ static void model_attach(void)
     assert_int_equal(net_outbox_attach(&m.box, slot, &m.received), again);
 }
 
+/* The next frame that the owner must be told of, or zero. */
+static uint64_t model_report_next(void)
+{
+    for (uint64_t s = m.base + 1; m.reports && s <= m.last; s++) {
+        if (m.frames[s].acked && !m.frames[s].reported) {
+            return s;
+        }
+    }
+    return 0;
+}
+
+static void model_advance(void)
+{
+    while (m.base < m.last && m.frames[m.base + 1].acked &&
+           (!m.reports || m.frames[m.base + 1].reported)) {
+        m.base++;
+    }
+}
+
+/* Each frame is told of once, in order, with its header; the owner adds more in between. */
+static void model_report(void)
+{
+    struct wire_header header;
+    uint64_t s;
+
+    while ((s = model_report_next()) != 0) {
+        assert_true(net_outbox_report(&m.box, &header));
+        assert_int_equal(header.sequence, s);
+        assert_int_equal(header.chunk, s);
+        assert_int_equal(header.body_bytes, m.frames[s].body_bytes);
+        m.frames[s].reported = true;
+        model_advance();
+        model_compare();
+        while (!m.draining && m.last < STEPS && rng_chance(&m.rng, 300000)) {
+            model_add();
+        }
+    }
+    assert_false(net_outbox_report(&m.box, &header));
+    assert_false(net_outbox_report(&m.box, &header));
+}
+
 static void model_take_ack(const struct wire_window *acked)
 {
     assert_int_equal(net_outbox_ack(&m.box, acked), OK);
@@ -197,9 +245,8 @@ static void model_take_ack(const struct wire_window *acked)
         m.frames[s].acked = m.frames[s].acked || s <= acked->base ||
                             (i < LIMIT_WINDOW_FRAMES && ((acked->bits[i / 64] >> (i % 64)) & 1));
     }
-    while (m.base < m.last && m.frames[m.base + 1].acked) {
-        m.base++;
-    }
+    model_advance();
+    model_report();
 }
 
 /* The other end acknowledges some of what it holds, in any order; or an old ack comes late. */
@@ -244,6 +291,7 @@ static void model_lie(void)
 /* With both ends willing, all that is left goes through. */
 static void model_drain(void)
 {
+    m.draining = true;
     for (uint64_t s = m.base + 1; s <= m.last; s++) {
         (void)net_window_add(&m.acked, s);
     }
@@ -262,15 +310,14 @@ static void model_drain(void)
     assert_int_equal(net_outbox_frames(&m.box), 0);
 }
 
-static void test_random_steps_agree_with_a_naive_list(void **state)
+static void run_random_steps(bool reports)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        model_begin(seed);
+        model_begin(seed, reports);
         for (int step = 0; step < STEPS; step++) {
             uint64_t dice = rng_below(&m.rng, 100);
 
-            if (dice < 40) {
+            if (dice < 40 && m.last < STEPS) {
                 model_add();
             } else if (dice < 80) {
                 model_send();
@@ -292,6 +339,18 @@ static void test_random_steps_agree_with_a_naive_list(void **state)
         assert_int_equal(bodies_held(m.pool), 0);
         buf_pool_destroy(m.pool);
     }
+}
+
+static void test_random_steps_agree_with_a_naive_list(void **state)
+{
+    (void)state;
+    run_random_steps(false);
+}
+
+static void test_every_acknowledged_frame_is_reported_once(void **state)
+{
+    (void)state;
+    run_random_steps(true);
 }
 
 static enum err add_plain(struct net_outbox *o, uint32_t body_bytes, struct buf *body)
@@ -511,6 +570,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_steps_agree_with_a_naive_list),
+        cmocka_unit_test(test_every_acknowledged_frame_is_reported_once),
         cmocka_unit_test(test_frames_are_limited_exactly),
         cmocka_unit_test(test_bytes_are_limited_exactly),
         cmocka_unit_test(test_an_ack_of_what_was_not_sent_is_the_peers_fault),

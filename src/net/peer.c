@@ -50,8 +50,9 @@ static void net_slot_pump(struct net_slot *slot)
 static uint8_t net_peer_slot_for(const struct net_peer *p, enum net_priority priority,
                                  const struct wire_header *header)
 {
-    /* Frames of one chunk stay on one stream: they must not overtake each other. */
-    uint32_t slot = (header->table + header->chunk) % p->streams;
+    /* Frames of one chunk stay on one stream, its state too: they must not overtake each other. */
+    uint32_t table = header->table & ~(uint32_t)WIRE_TABLE_PLANE;
+    uint32_t slot = (table + header->chunk) % p->streams;
 
     return priority == NET_CONTROL ? 0 : (uint8_t)slot;
 }
@@ -163,6 +164,17 @@ static void net_peer_retry_ack(struct loop_timer *timer, void *user)
     net_peer_send_ack(NULL, user);
 }
 
+/* The owner may send more, or end the session, in each of these calls. */
+static void net_peer_tell_acked(struct net_peer *p)
+{
+    const struct net_endpoint_config *config = &p->endpoint->config;
+    struct wire_header header;
+
+    while (net_outbox_report(&p->outbox, &header)) {
+        config->events->acked(p, &header, config->user);
+    }
+}
+
 static enum err net_peer_take_ack(struct net_peer *p, const struct net_frame *frame)
 {
     struct wire_window acked;
@@ -177,7 +189,8 @@ static enum err net_peer_take_ack(struct net_peer *p, const struct net_frame *fr
         return rc;
     }
     net_link_acked(p, bytes - net_outbox_bytes(&p->outbox));
-    if (p->blocked && net_outbox_roomy(&p->outbox)) {
+    net_peer_tell_acked(p);
+    if (p->blocked && !p->closing && net_outbox_roomy(&p->outbox)) {
         p->blocked = false;
         if (p->endpoint->config.events->writable != NULL) {
             p->endpoint->config.events->writable(p, p->endpoint->config.user);
@@ -334,6 +347,7 @@ static void net_slot_closed(struct net_conn *conn, enum err why, const char *tex
     if (slot->conn != conn) {
         return; /* Another connection has taken its place. */
     }
+    net_conn_traffic(conn, &p->sent_bytes, &p->received_bytes);
     slot->conn = NULL;
     slot->live = false;
     net_outbox_detach(&p->outbox, (uint8_t)slot->index);
@@ -405,6 +419,7 @@ void net_slot_live(struct net_slot *slot, const struct net_window *received)
     slot->live = true;
     net_conn_trust(slot->conn);
     net_conn_pause(slot->conn, p->paused);
+    net_slot_pace(slot);
     net_backoff_reset(&slot->backoff);
     obs_counter_add(p->endpoint->counters.resent, again);
     net_slot_pump(slot);
@@ -519,7 +534,12 @@ enum err net_peer_init(struct net_peer *p, struct net_endpoint *e, uint16_t stre
     p->endpoint = e;
     p->streams = streams;
     list_init(&p->link);
+    p->pace_bytes_per_s = e->config.pace_bytes_per_s;
+    p->paced = p->pace_bytes_per_s != 0;
     net_outbox_init(&p->outbox, e->config.window_frames, e->config.window_bytes);
+    if (e->config.events->acked != NULL) {
+        net_outbox_want_reports(&p->outbox);
+    }
     net_window_init(&p->received, 0);
     net_window_init(&p->acked, 0);
     loop_task_init(&p->ack, e->config.loop, net_peer_send_ack, p);
@@ -567,6 +587,11 @@ bool net_peer_dialled(const struct net_peer *p)
     return p->dialled;
 }
 
+uint16_t net_peer_streams(const struct net_peer *p)
+{
+    return p->streams;
+}
+
 void net_peer_stats(struct net_peer *p, struct net_peer_stats *out)
 {
     struct net_slot *slot = net_peer_first_live(p);
@@ -578,13 +603,22 @@ void net_peer_stats(struct net_peer *p, struct net_peer_stats *out)
         .acked_sequence = net_outbox_base(&p->outbox),
         .received_sequence = net_window_base(&p->received),
         .streams_live = net_peer_live(p),
+        .sent_bytes = p->sent_bytes,
+        .received_bytes = p->received_bytes,
     };
     for (uint16_t i = 0; i < p->streams; i++) {
         struct net_stream_info info = {0};
 
+        if (p->slots[i].conn != NULL) {
+            net_conn_traffic(p->slots[i].conn, &out->sent_bytes, &out->received_bytes);
+        }
+
         if (p->slots[i].live) {
             net_conn_info(p->slots[i].conn, &info);
             out->delivery_bytes_per_s += info.delivery_bytes_per_s;
+            out->silent_ns = slot == &p->slots[i] || info.silent_ns < out->silent_ns
+                                 ? info.silent_ns
+                                 : out->silent_ns;
         }
         if (slot == &p->slots[i]) {
             out->rtt_ns = info.rtt_ns > 0 ? info.rtt_ns : net_conn_rtt_ns(slot->conn);

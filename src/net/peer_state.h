@@ -33,6 +33,8 @@ struct net_peer {
     bool closing;
     bool paused;
     bool blocked; /* Somebody got ERR_AGAIN. */
+    bool paced;   /* Somebody said how fast; else the carrier's own settings hold. */
+    uint64_t pace_bytes_per_s;
     struct net_transport *transport;
     struct net_address address;
     struct pki_identity identity;
@@ -56,6 +58,8 @@ struct net_peer {
     struct net_probe probe;
     struct net_probe_answer answer;
     struct net_link traffic;
+    uint64_t sent_bytes; /* On connections that have ended. */
+    uint64_t received_bytes;
     void *user;
 };
 
@@ -96,6 +100,9 @@ void net_peer_free(struct net_peer *p);
 MUST_USE enum err net_greet_hello(struct net_slot *slot);
 MUST_USE enum err net_greet_answer(struct net_slot *slot, const struct net_frame *frame);
 MUST_USE enum err net_greet_stranger(struct net_stranger *stranger, const struct net_frame *frame);
+
+/* pace.c: give the stream its part of the limit. */
+void net_slot_pace(struct net_slot *slot);
 
 /* peer.c */
 MUST_USE enum err net_peer_init(struct net_peer *p, struct net_endpoint *e, uint16_t streams);

@@ -18,7 +18,9 @@
 /* The kernel's tcp_info as far as we read it; libc's header ends before the fields that matter. */
 struct net_tcp_info {
     uint8_t state[8];
-    uint32_t words_before_rtt[15];
+    uint32_t words_before_heard[11];
+    uint32_t last_data_recv_ms;
+    uint32_t words_before_rtt[3];
     uint32_t rtt_us;
     uint32_t words_before_pacing[8];
     uint64_t pacing_rate;
@@ -34,6 +36,7 @@ struct net_tcp_info {
     uint64_t delivery_rate;
 };
 
+_Static_assert(offsetof(struct net_tcp_info, last_data_recv_ms) == 52, "as in linux/tcp.h");
 _Static_assert(offsetof(struct net_tcp_info, rtt_us) == 68, "as in linux/tcp.h");
 _Static_assert(offsetof(struct net_tcp_info, bytes_acked) == 120, "as in linux/tcp.h");
 _Static_assert(offsetof(struct net_tcp_info, delivery_rate) == 160, "as in linux/tcp.h");
@@ -94,7 +97,14 @@ void net_socket_tune(int fd, bool tcp, const struct net_socket_options *options)
 enum err net_socket_pace(int fd, uint64_t bytes_per_s)
 {
     uint64_t rate = bytes_per_s == 0 ? UINT64_MAX : bytes_per_s;
+    int domain = 0;
+    socklen_t size = sizeof(domain);
 
+    /* A unix socket takes the option, and takes no notice of it. */
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 ||
+        (domain == AF_UNIX && bytes_per_s != 0)) {
+        return ERR_INVALID;
+    }
     if (setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate)) != 0) {
         return ERR_INVALID;
     }
@@ -113,6 +123,7 @@ void net_socket_info(int fd, struct net_stream_info *out)
         out->delivery_bytes_per_s = info.delivery_rate;
         out->acked_bytes = info.bytes_acked;
         out->unsent_bytes = info.notsent_bytes;
+        out->silent_ns = (int64_t)info.last_data_recv_ms * 1000000;
     } else if (ioctl(fd, SIOCOUTQ, &unsent) == 0) {
         out->unsent_bytes = (uint64_t)unsent;
     }

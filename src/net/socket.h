@@ -52,6 +52,8 @@ net_acceptor_create(struct loop *loop, const struct net_address *at,
                     void *user, struct net_listener **listener_out, struct err_text *text);
 
 void net_socket_info(int fd, struct net_stream_info *out);
+
+/* As in struct net_stream_ops; ERR_INVALID for unix sockets. */
 enum err net_socket_pace(int fd, uint64_t bytes_per_s);
 
 /* Close; @abort sends a reset. */

@@ -31,6 +31,7 @@ struct net_stream_info {
     uint64_t delivery_bytes_per_s; /* Of real traffic; zero: not known. */
     uint64_t acked_bytes;          /* Reached the other machine, as far as the kernel knows. */
     uint64_t unsent_bytes;         /* Accepted from us but not yet sent. */
+    int64_t silent_ns;             /* Since data came from there; zero: just now, or not known. */
     bool ktls;                     /* The kernel encrypts. */
 };
 

@@ -203,6 +203,11 @@ static uint32_t fabric_flow_take(struct sim_fabric *f)
     return index;
 }
 
+static uint64_t fabric_cap(uint64_t bytes_per_s)
+{
+    return bytes_per_s == 0 ? FABRIC_UNBOUND : bytes_per_s << FABRIC_RATE_SHIFT;
+}
+
 enum err sim_fabric_flow_add(struct sim_fabric *f, const sim_link_id *links, uint32_t links_count,
                              uint64_t cap_bytes_per_s, sim_flow_id *flow_out)
 {
@@ -223,12 +228,35 @@ enum err sim_fabric_flow_add(struct sim_fabric *f, const sim_link_id *links, uin
     w->live = true;
     w->group = FABRIC_NONE;
     w->first = FABRIC_NONE;
-    w->cap = cap_bytes_per_s == 0 ? FABRIC_UNBOUND : cap_bytes_per_s << FABRIC_RATE_SHIFT;
+    w->cap = fabric_cap(cap_bytes_per_s);
     w->links_count = links_count;
     for (uint32_t i = 0; i < links_count; i++) {
         w->links[i] = links[i];
     }
     *flow_out = w->id;
+    return OK;
+}
+
+enum err sim_fabric_flow_set(struct sim_fabric *f, sim_flow_id flow, uint64_t cap_bytes_per_s,
+                             int64_t now_ns)
+{
+    uint32_t index = fabric_flow_index(f, flow);
+    struct fabric_flow *w = &f->flows[index];
+
+    if (cap_bytes_per_s > SIM_FABRIC_RATE_MAX) {
+        return ERR_TOO_BIG;
+    }
+    fabric_arrive(f, now_ns);
+    if (w->cap == fabric_cap(cap_bytes_per_s)) {
+        return OK;
+    }
+    w->cap = fabric_cap(cap_bytes_per_s);
+    if (w->active) {
+        fabric_share_exit(f, index); /* It starts anew, with what is left of its segments. */
+        if (w->first != FABRIC_NONE) {
+            fabric_share_enter(f, index);
+        }
+    }
     return OK;
 }
 

@@ -67,6 +67,11 @@ MUST_USE enum err sim_fabric_flow_add(struct sim_fabric *f, const sim_link_id *l
                                       uint32_t links_count, uint64_t cap_bytes_per_s,
                                       sim_flow_id *flow_out);
 
+/* Change the flow's cap from @now_ns on; zero: none. What is queued keeps its place, and what was
+ * sent of it stays sent. ERR_TOO_BIG above SIM_FABRIC_RATE_MAX. */
+MUST_USE enum err sim_fabric_flow_set(struct sim_fabric *f, sim_flow_id flow,
+                                      uint64_t cap_bytes_per_s, int64_t now_ns);
+
 /* Told of every segment that a removed flow had not finished, oldest first. It must not call the
  * fabric. */
 typedef void sim_fabric_dropped(sim_flow_id flow, uint64_t token, void *user);

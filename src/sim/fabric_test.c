@@ -401,6 +401,37 @@ static void test_what_a_capped_flow_leaves_goes_to_the_others(void **state)
     sim_fabric_destroy(f);
 }
 
+static void test_a_cap_that_changes_leaves_sent_what_was_sent(void **state)
+{
+    struct sim_fabric *f = fabric_new(1, 2, 8);
+    sim_link_id link = link_new(f, 1000);
+    sim_flow_id flow = FLOW_NEW(f, 0, link);
+    sim_flow_id other;
+
+    (void)state;
+    enqueue(f, flow, 1000, 1, 0);
+    /* 500 bytes at full rate, 100 at the cap, the rest at full rate again. */
+    assert_int_equal(sim_fabric_flow_set(f, flow, 100, SECOND_NS / 2), OK);
+    assert_int_equal(sim_fabric_next_ns(f), SECOND_NS / 2 + 5 * (int64_t)SECOND_NS);
+    assert_int_equal(sim_fabric_flow_rate(f, flow), 100);
+    assert_int_equal(sim_fabric_flow_set(f, flow, 100, SECOND_NS), OK); /* Nothing new. */
+    assert_int_equal(sim_fabric_next_ns(f), SECOND_NS / 2 + 5 * (int64_t)SECOND_NS);
+    assert_int_equal(sim_fabric_flow_set(f, flow, 0, 3 * (int64_t)SECOND_NS / 2), OK);
+    assert_int_equal(sim_fabric_next_ns(f), 19 * (int64_t)SECOND_NS / 10);
+    assert_int_equal(
+        sim_fabric_flow_set(f, flow, SIM_FABRIC_RATE_MAX + 1, 3 * (int64_t)SECOND_NS / 2),
+        ERR_TOO_BIG);
+    check_fabric(f);
+    /* An idle flow can be given a cap too; what it does not take the other one gets. */
+    other = FLOW_NEW(f, 0, link);
+    assert_int_equal(sim_fabric_flow_set(f, other, 250, 3 * (int64_t)SECOND_NS / 2), OK);
+    enqueue(f, other, 250, 2, 3 * (int64_t)SECOND_NS / 2);
+    assert_int_equal(sim_fabric_flow_rate(f, other), 250);
+    assert_int_equal(sim_fabric_flow_rate(f, flow), 750);
+    check_fabric(f);
+    sim_fabric_destroy(f);
+}
+
 static void test_a_flow_removed_in_a_callback_reports_nothing_more(void **state)
 {
     (void)state;
@@ -525,6 +556,7 @@ int main(void)
         cmocka_unit_test(test_simultaneous_completions_come_by_flow),
         cmocka_unit_test(test_a_link_that_is_down_holds_its_flows),
         cmocka_unit_test(test_what_a_capped_flow_leaves_goes_to_the_others),
+        cmocka_unit_test(test_a_cap_that_changes_leaves_sent_what_was_sent),
         cmocka_unit_test(test_a_flow_removed_in_a_callback_reports_nothing_more),
         cmocka_unit_test(test_what_is_due_is_reported_in_order_whatever_callbacks_do),
         cmocka_unit_test(test_limits_are_kept),

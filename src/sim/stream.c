@@ -184,8 +184,13 @@ static void sim_stream_finish(struct net_stream *s)
 
 static enum err sim_stream_pace(struct net_stream *s, uint64_t bytes_per_s)
 {
-    (void)s;
-    return bytes_per_s == 0 ? OK : ERR_INVALID;
+    struct sim_end *end = (struct sim_end *)s;
+
+    if (end->say_failed) {
+        return ERR_CLOSED;
+    }
+    sim_pipe_pace(&end->out, bytes_per_s);
+    return OK;
 }
 
 /* Free the connection once neither end has an owner. */

@@ -2,7 +2,8 @@
  *
  * Behaves as TCP does seen from above: connecting takes a round trip, bytes arrive in order at the
  * rate that the shared links leave, a slow reader holds the writer back, a closed end is known at
- * the other end one way later, a lost one is not. Faults act on connections as a whole. */
+ * the other end one way later, a lost one is not. Pacing holds for all that is not transmitted yet.
+ * Faults act on connections as a whole. */
 
 #ifndef SIM_STREAM_H
 #define SIM_STREAM_H

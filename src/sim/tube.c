@@ -171,8 +171,11 @@ static void pipe_follow_frames(struct sim_pipe *pipe, uint64_t before)
 static uint32_t pipe_piece(struct sim_pipe *pipe)
 {
     uint64_t rate = sim_fabric_link_capacity(pipe->tube->world->fabric, pipe->link->fabric_id);
-    uint64_t piece = (rate == 0 ? pipe->link->config.bytes_per_s : rate) / SIM_PIECES_PER_S;
+    uint64_t piece;
 
+    rate = rate == 0 ? pipe->link->config.bytes_per_s : rate;
+    rate = pipe->pace != 0 && pipe->pace < rate ? pipe->pace : rate;
+    piece = rate / SIM_PIECES_PER_S;
     return piece < SIM_PIECE_MIN   ? SIM_PIECE_MIN
            : piece > SIM_PIECE_MAX ? SIM_PIECE_MAX
                                    : (uint32_t)piece;
@@ -230,6 +233,20 @@ enum err sim_pipe_write(struct sim_pipe *pipe, const struct iovec *iov, int coun
     }
     *done_out = taken;
     return OK;
+}
+
+void sim_pipe_pace(struct sim_pipe *pipe, uint64_t bytes_per_s)
+{
+    struct sim_world *w = pipe->tube->world;
+    uint64_t cap = pipe->link->config.stream_bytes_per_s;
+
+    pipe->pace = bytes_per_s < SIM_FABRIC_RATE_MAX ? bytes_per_s : SIM_FABRIC_RATE_MAX;
+    if (pipe->pace != 0 && (cap == 0 || pipe->pace < cap)) {
+        cap = pipe->pace;
+    }
+    if (pipe->flowing) {
+        CHECK(sim_fabric_flow_set(w->fabric, pipe->flow, cap, w->now_ns) == OK);
+    }
 }
 
 void sim_pipe_finish(struct sim_pipe *pipe)

@@ -60,6 +60,7 @@ struct sim_pipe {
     struct sim_waiter heal; /* The way back was cut when an acknowledgement wanted to travel. */
     int64_t last_ns;        /* Arrivals never overtake each other. */
     uint64_t rate;          /* While it last flowed. */
+    uint64_t pace;          /* Bytes per second that the writer wants; zero: no limit. */
     /* Faults. */
     bool flip;
     bool duplicate;
@@ -135,6 +136,9 @@ MUST_USE enum err sim_pipe_write(struct sim_pipe *pipe, const struct iovec *iov,
                                  size_t *done_out);
 MUST_USE enum err sim_pipe_read(struct sim_pipe *pipe, const struct iovec *iov, int count,
                                 size_t *done_out);
+
+/* Limit the rate from now on; zero: only the link does. */
+void sim_pipe_pace(struct sim_pipe *pipe, uint64_t bytes_per_s);
 
 /* Nothing follows what was written. */
 void sim_pipe_finish(struct sim_pipe *pipe);

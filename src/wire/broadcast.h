@@ -2,22 +2,30 @@
  *
  * .clock is the round, .weight how many contributions are in the sum (not zero), .origin the server
  * that made it when somebody else passes it on. There is one for a chunk, clock and epoch, whoever
- * brings it: that is its identity. */
+ * brings it: that is its identity. The members say whose contributions those are. */
 
 #ifndef WIRE_BROADCAST_H
 #define WIRE_BROADCAST_H
 
-#include "wire/chunk.h"
+#include "wire/members.h"
 
-/* Make a sealed WIRE_BROADCAST frame with a copy of the payload. */
-MUST_USE enum err wire_broadcast_encode(struct buf_pool *pool, const struct wire_chunk *broadcast,
+struct wire_broadcast {
+    struct wire_chunk chunk;
+    uint32_t member_count; /* At most WIRE_MEMBERS_MAX. */
+    const void *members;   /* Ranks ascend: read by wire_member(). */
+};
+
+/* Make a sealed WIRE_BROADCAST frame with a copy of the payload; broadcast->members is an array of
+ * struct wire_member. */
+MUST_USE enum err wire_broadcast_encode(struct buf_pool *pool,
+                                        const struct wire_broadcast *broadcast,
                                         struct buf **frame_out);
 
-/* Finish a frame from wire_chunk_take(), or an accumulator with headroom, in place; as
- * wire_chunk_seal(). */
-void wire_broadcast_seal(struct buf *frame, const struct wire_chunk *broadcast);
+/* Finish in place a frame from wire_chunk_take(), or an accumulator that was received as a push and
+ * cut to its payload; as wire_chunk_seal(). The members go into the tailroom. */
+void wire_broadcast_seal(struct buf *frame, const struct wire_broadcast *broadcast);
 
 MUST_USE enum err wire_broadcast_decode(const struct wire_header *header, const uint8_t *body,
-                                        size_t size, struct wire_chunk *out);
+                                        size_t size, struct wire_broadcast *out);
 
 #endif

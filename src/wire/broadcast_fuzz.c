@@ -6,7 +6,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct wire_chunk message;
+    struct wire_broadcast message;
     struct buf *frame = NULL;
     struct fuzzing_frame in;
     enum err rc;

@@ -22,7 +22,7 @@ enum err wire_chunk_take(struct buf_pool *pool, uint32_t payload_bytes, struct b
     if (payload_bytes == 0 || payload_bytes > LIMIT_CHUNK_BYTES) {
         return ERR_INVALID;
     }
-    rc = wire_frame_take(pool, (size_t)payload_bytes + WIRE_CHUNK_TAIL_BYTES, frame_out);
+    rc = wire_frame_take(pool, (size_t)payload_bytes + WIRE_MEMBERS_BYTES_MAX, frame_out);
     if (rc == OK) {
         (void)buf_append(*frame_out, payload_bytes);
     }
@@ -30,7 +30,7 @@ enum err wire_chunk_take(struct buf_pool *pool, uint32_t payload_bytes, struct b
 }
 
 void wire_chunk_seal(struct buf *frame, enum wire_type type, const struct wire_chunk *about,
-                     const uint8_t *tail)
+                     const uint8_t *tail, size_t tail_bytes)
 {
     struct wire_header header = {
         .version = WIRE_VERSION_MAX,
@@ -45,14 +45,14 @@ void wire_chunk_seal(struct buf *frame, enum wire_type type, const struct wire_c
     };
 
     CHECK(wire_payload_valid(about->codec, buf_size(frame)));
-    if (tail != NULL) {
-        memcpy(buf_append(frame, WIRE_CHUNK_TAIL_BYTES), tail, WIRE_CHUNK_TAIL_BYTES);
+    if (tail_bytes > 0) {
+        memcpy(buf_append(frame, tail_bytes), tail, tail_bytes);
     }
     wire_frame_seal(frame, &header);
 }
 
 enum err wire_chunk_encode(struct buf_pool *pool, enum wire_type type,
-                           const struct wire_chunk *chunk, const uint8_t *tail,
+                           const struct wire_chunk *chunk, const uint8_t *tail, size_t tail_bytes,
                            struct buf **frame_out)
 {
     struct buf *frame;
@@ -61,12 +61,12 @@ enum err wire_chunk_encode(struct buf_pool *pool, enum wire_type type,
     if (!wire_payload_valid(chunk->codec, chunk->payload_bytes)) {
         return ERR_INVALID;
     }
-    rc = wire_chunk_take(pool, chunk->payload_bytes, &frame);
+    rc = wire_frame_take(pool, chunk->payload_bytes + tail_bytes, &frame);
     if (rc != OK) {
         return rc;
     }
-    memcpy(buf_bytes(frame), chunk->payload, chunk->payload_bytes);
-    wire_chunk_seal(frame, type, chunk, tail);
+    memcpy(buf_append(frame, chunk->payload_bytes), chunk->payload, chunk->payload_bytes);
+    wire_chunk_seal(frame, type, chunk, tail, tail_bytes);
     *frame_out = frame;
     return OK;
 }

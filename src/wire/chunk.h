@@ -4,7 +4,7 @@
  *
  * The payload starts the body, aligned, so that a received buffer can become an accumulator and an
  * accumulator a frame without a copy. What describes it is in the header; what does not fit there
- * (who made an update) is a tail of fixed size behind it. */
+ * (who made an update, whose updates are in a sum) is a tail behind it. */
 
 #ifndef WIRE_CHUNK_H
 #define WIRE_CHUNK_H
@@ -15,8 +15,8 @@ struct buf;
 struct buf_pool;
 
 enum {
-    WIRE_CODEC_F32 = 0, /* Raw float32; other numbers are the codec module's. */
-    WIRE_CHUNK_TAIL_BYTES = 16,
+    WIRE_CODEC_F32 = 0,         /* Raw float32; other numbers are the codec module's. */
+    WIRE_CHUNK_TAIL_BYTES = 16, /* Of push and delta. */
 };
 
 /* The payload is a view into the body: borrowed. */
@@ -35,21 +35,23 @@ struct wire_chunk {
 /* True if the payload's size suits the codec. What the numbers are worth is the codec's affair. */
 bool wire_payload_valid(uint16_t codec, uint64_t payload_bytes);
 
-/* Take a frame whose body has @payload_bytes to be filled in by the caller, and room for a tail.
- * ERR_INVALID if that is no size of a chunk. */
+/* Take a frame whose body has @payload_bytes to be filled in by the caller, and room for the
+ * longest tail of all: it may become any of these messages, also after it was used as an
+ * accumulator. ERR_INVALID if that is no size of a chunk. */
 MUST_USE enum err wire_chunk_take(struct buf_pool *pool, uint32_t payload_bytes,
                                   struct buf **frame_out);
 
 /* Finish a frame that holds the payload and nothing else, with room for the header before and for
- * the tail behind it; @tail is NULL or has WIRE_CHUNK_TAIL_BYTES. about->payload is not used. Must
- * be valid: programmer errors stop here. */
+ * the tail behind it; @tail may be NULL if it is empty. about->payload is not used. Must be valid:
+ * programmer errors stop here. */
 void wire_chunk_seal(struct buf *frame, enum wire_type type, const struct wire_chunk *about,
-                     const uint8_t *tail);
+                     const uint8_t *tail, size_t tail_bytes);
 
-/* Take, copy the payload, seal. ERR_INVALID if the payload's size does not suit. */
+/* Take just what it needs, copy the payload, seal. ERR_INVALID if the payload's size does not suit.
+ */
 MUST_USE enum err wire_chunk_encode(struct buf_pool *pool, enum wire_type type,
                                     const struct wire_chunk *chunk, const uint8_t *tail,
-                                    struct buf **frame_out);
+                                    size_t tail_bytes, struct buf **frame_out);
 
 /* Judge the header of a chunk's frame against the @size bytes of its body, of which the last
  * @tail_bytes are no payload. */

@@ -25,7 +25,7 @@ enum err wire_delta_encode(struct buf_pool *pool, const struct wire_delta *delta
         return ERR_INVALID;
     }
     delta_write_tail(delta, tail);
-    return wire_chunk_encode(pool, WIRE_DELTA, &delta->chunk, tail, frame_out);
+    return wire_chunk_encode(pool, WIRE_DELTA, &delta->chunk, tail, sizeof(tail), frame_out);
 }
 
 void wire_delta_seal(struct buf *frame, const struct wire_delta *delta)
@@ -34,7 +34,7 @@ void wire_delta_seal(struct buf *frame, const struct wire_delta *delta)
 
     CHECK(delta_valid(delta));
     delta_write_tail(delta, tail);
-    wire_chunk_seal(frame, WIRE_DELTA, &delta->chunk, tail);
+    wire_chunk_seal(frame, WIRE_DELTA, &delta->chunk, tail, sizeof(tail));
 }
 
 enum err wire_delta_decode(const struct wire_header *header, const uint8_t *body, size_t size,

@@ -37,7 +37,8 @@ _Static_assert(WIRE_HEADER_BYTES % BUF_ALIGN == 0, "a body behind its header is 
 enum {
     ROLES_MEMBER = WIRE_ROLE_WORKER | WIRE_ROLE_SERVER | WIRE_ROLE_RELAY | WIRE_ROLE_OPERATOR,
     ROLES_SERVING = WIRE_ROLE_SERVER | WIRE_ROLE_RELAY,
-    /* In a tree a worker passes broadcasts on, so it answers those who dial it. */
+    /* In a tree a worker passes broadcasts on, so it answers those who dial it. It has a copy of
+     * what it was sent, too. */
     ROLES_TREE = ROLES_SERVING | WIRE_ROLE_WORKER,
 };
 
@@ -55,19 +56,27 @@ static const struct wire_type_info frame_types[] = {
     [WIRE_ENROLL] = {"enroll", true, WIRE_ENROLL_BODY_BYTES_MAX, WIRE_ROLE_STRANGER},
     [WIRE_ENROLLED] = {"enrolled", true, WIRE_ENROLLED_BODY_BYTES_MAX, ROLES_SERVING},
     [WIRE_PUSH] = {"push", false, WIRE_UPDATE_BODY_BYTES_MAX, WIRE_ROLE_WORKER},
-    /* Not control: a pull must not overtake the pushes before it. */
-    [WIRE_PULL] = {"pull", false, WIRE_PULL_BODY_BYTES_MAX, WIRE_ROLE_WORKER},
+    /* Not control: a pull must not overtake the pushes before it. A server that restarts pulls what
+     * its workers' copies have. */
+    [WIRE_PULL] =
+        {"pull", false, WIRE_PULL_BODY_BYTES_MAX, WIRE_ROLE_WORKER | WIRE_ROLE_SERVER},
     [WIRE_VALUES] = {"values", false, WIRE_CHUNK_BODY_BYTES_MAX, ROLES_SERVING},
     [WIRE_ROWS_PUSH] = {"rows_push", false, LIMIT_DATA_BODY_BYTES, WIRE_ROLE_WORKER},
     [WIRE_ROWS_PULL] = {"rows_pull", false, WIRE_ROWS_PULL_BODY_BYTES_MAX, WIRE_ROLE_WORKER},
     [WIRE_ROWS_VALUES] = {"rows_values", false, LIMIT_DATA_BODY_BYTES, ROLES_SERVING},
-    [WIRE_BROADCAST] = {"broadcast", false, WIRE_CHUNK_BODY_BYTES_MAX, ROLES_TREE},
+    [WIRE_BROADCAST] = {"broadcast", false, WIRE_SUM_BODY_BYTES_MAX, ROLES_TREE},
+    /* Not control: each speaks of the chunks before it. */
+    [WIRE_CLOCK] = {"clock", false, 0, WIRE_ROLE_WORKER},
+    [WIRE_ADVANCED] = {"advanced", false, 0, ROLES_SERVING},
+    [WIRE_LATE] = {"late", false, WIRE_LATE_BODY_BYTES, ROLES_SERVING},
     [WIRE_DELTA] = {"delta", false, WIRE_UPDATE_BODY_BYTES_MAX, ROLES_SERVING},
     /* Not control: neither may overtake the chunks between them. */
     [WIRE_SNAPSHOT_BEGIN] =
         {"snapshot_begin", false, WIRE_SNAPSHOT_BEGIN_BODY_BYTES_MAX, ROLES_SERVING},
-    [WIRE_SNAPSHOT_CHUNK] = {"snapshot_chunk", false, WIRE_CHUNK_BODY_BYTES_MAX, ROLES_SERVING},
+    /* A worker answers the pull of a server that restarted. */
+    [WIRE_SNAPSHOT_CHUNK] = {"snapshot_chunk", false, WIRE_SUM_BODY_BYTES_MAX, ROLES_TREE},
     [WIRE_SNAPSHOT_END] = {"snapshot_end", false, WIRE_SNAPSHOT_END_BODY_BYTES, ROLES_SERVING},
+    [WIRE_OFFER] = {"offer", false, WIRE_OFFER_BODY_BYTES_MAX, WIRE_ROLE_WORKER},
     [WIRE_BYE] = {"bye", true, WIRE_REFUSE_BODY_BYTES_MAX, ROLES_MEMBER},
 };
 /* clang-format on */
@@ -103,6 +112,13 @@ const struct wire_type_info *wire_type_info(uint8_t type)
         return NULL;
     }
     return &frame_types[type];
+}
+
+uint32_t wire_body_room(uint8_t type)
+{
+    uint32_t tail_bytes = WIRE_UPDATE_BODY_BYTES_MAX - WIRE_CHUNK_BODY_BYTES_MAX;
+
+    return type == WIRE_PUSH ? WIRE_MEMBERS_BYTES_MAX - tail_bytes : 0;
 }
 
 const char *wire_reason_name(enum wire_reason reason)

@@ -47,11 +47,17 @@ enum wire_type {
 
     WIRE_BROADCAST = 56, /* broadcast: the summed update of one chunk. */
 
+    WIRE_CLOCK = 57, /* clock: how far the sender of a stream is; refused updates. */
+    WIRE_ADVANCED = 58,
+    WIRE_LATE = 59,
+
     WIRE_DELTA = 64, /* delta: what one site adds to another. */
 
     WIRE_SNAPSHOT_BEGIN = 72, /* snapshot: state for a newcomer. */
     WIRE_SNAPSHOT_CHUNK = 73,
     WIRE_SNAPSHOT_END = 74,
+
+    WIRE_OFFER = 75, /* clock: versions of chunks that a worker's copy holds. */
 
     WIRE_BYE = 80, /* bye: a clean end, with a reason. */
 };
@@ -87,6 +93,10 @@ enum wire_reason {
     WIRE_REASON_COUNT,
 };
 
+/* In header.table of a chunk of a snapshot: not the values of table (id & 0x7fff) but the state
+ * that its applier keeps beside each of them. Tables therefore have numbers below this. */
+enum { WIRE_TABLE_PLANE = 0x8000 };
+
 struct wire_header {
     uint8_t version;
     uint8_t type; /* enum wire_type */
@@ -114,10 +124,14 @@ enum {
     WIRE_ENROLLED_BODY_BYTES_MAX = 16 + 2 * 16 * 1024,
     WIRE_CHUNK_BODY_BYTES_MAX = LIMIT_CHUNK_BYTES,
     WIRE_UPDATE_BODY_BYTES_MAX = LIMIT_CHUNK_BYTES + 16, /* A chunk and who made it. */
+    WIRE_MEMBERS_BYTES_MAX = 8 * 256 + 8,
+    WIRE_SUM_BODY_BYTES_MAX = LIMIT_CHUNK_BYTES + WIRE_MEMBERS_BYTES_MAX, /* And who is in it. */
     WIRE_PULL_BODY_BYTES_MAX = 4 + 4 * 4096,
     WIRE_ROWS_PULL_BODY_BYTES_MAX = 8 + 4 * 65536,
     WIRE_SNAPSHOT_BEGIN_BODY_BYTES_MAX = 16 + 16 * 4096,
     WIRE_SNAPSHOT_END_BODY_BYTES = 48,
+    WIRE_LATE_BODY_BYTES = 16,
+    WIRE_OFFER_BODY_BYTES_MAX = 8 + 8 * 4096,
 };
 
 struct wire_type_info {
@@ -129,6 +143,10 @@ struct wire_type_info {
 
 /* Return what is known of a type, or NULL. */
 const struct wire_type_info *wire_type_info(uint8_t type);
+
+/* How many bytes to keep free behind a received body of that type, so that the buffer can be sent
+ * on as something longer: a push becomes the broadcast of its round, which has a longer tail. */
+uint32_t wire_body_room(uint8_t type);
 
 /* Static words; "unknown" for a bad value. */
 const char *wire_reason_name(enum wire_reason reason);

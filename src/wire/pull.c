@@ -93,13 +93,13 @@ enum err wire_values_encode(struct buf_pool *pool, const struct wire_chunk *valu
     if (values->weight != 0) {
         return ERR_INVALID;
     }
-    return wire_chunk_encode(pool, WIRE_VALUES, values, NULL, frame_out);
+    return wire_chunk_encode(pool, WIRE_VALUES, values, NULL, 0, frame_out);
 }
 
 void wire_values_seal(struct buf *frame, const struct wire_chunk *values)
 {
     CHECK(values->weight == 0);
-    wire_chunk_seal(frame, WIRE_VALUES, values, NULL);
+    wire_chunk_seal(frame, WIRE_VALUES, values, NULL, 0);
 }
 
 enum err wire_values_decode(const struct wire_header *header, const uint8_t *body, size_t size,

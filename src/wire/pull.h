@@ -1,7 +1,8 @@
 /* pull: chunks wanted. values: one of them.
  *
  * A pull asks for many chunks at once and is answered by as many values. Chunk numbers ascend, so
- * that nobody can ask for the same one a thousand times in a frame. */
+ * that nobody can ask for the same one a thousand times in a frame. A server that restarted pulls
+ * from its workers' copies, which answer with chunks of a snapshot. */
 
 #ifndef WIRE_PULL_H
 #define WIRE_PULL_H

@@ -42,7 +42,7 @@ enum err wire_push_encode(struct buf_pool *pool, const struct wire_push *push,
         return ERR_INVALID;
     }
     wire_update_id_write(&push->id, tail);
-    return wire_chunk_encode(pool, WIRE_PUSH, &push->chunk, tail, frame_out);
+    return wire_chunk_encode(pool, WIRE_PUSH, &push->chunk, tail, sizeof(tail), frame_out);
 }
 
 void wire_push_seal(struct buf *frame, const struct wire_push *push)
@@ -51,7 +51,7 @@ void wire_push_seal(struct buf *frame, const struct wire_push *push)
 
     CHECK(push_valid(push));
     wire_update_id_write(&push->id, tail);
-    wire_chunk_seal(frame, WIRE_PUSH, &push->chunk, tail);
+    wire_chunk_seal(frame, WIRE_PUSH, &push->chunk, tail, sizeof(tail));
 }
 
 enum err wire_push_decode(const struct wire_header *header, const uint8_t *body, size_t size,

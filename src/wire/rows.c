@@ -83,6 +83,7 @@ enum err wire_rows_encode(struct buf_pool *pool, enum wire_type type, const stru
         .version = WIRE_VERSION_MAX,
         .type = (uint8_t)type,
         .table = rows->table,
+        .chunk = rows->chunk,
         .codec = rows->codec,
         .epoch = rows->epoch,
         .clock = rows->clock,
@@ -146,13 +147,14 @@ enum err wire_rows_decode(const struct wire_header *header, const uint8_t *body,
         .origin = header->origin,
         .weight = header->weight,
         .clock = header->clock,
+        .chunk = header->chunk,
     };
     uint64_t around;
     enum err rc;
 
     CHECK(rows_type_valid(header->type));
     if (size != header->body_bytes || size < ROWS_HEAD_BYTES || size > LIMIT_DATA_BODY_BYTES ||
-        header->chunk != 0 || bytes_load16(body + 6) != 0) {
+        bytes_load16(body + 6) != 0) {
         return ERR_MALFORMED;
     }
     rows.count = bytes_load32(body);

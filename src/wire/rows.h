@@ -22,6 +22,7 @@ struct wire_rows {
     uint32_t origin;
     uint32_t weight; /* Push: samples, not zero; else zero. */
     uint64_t clock;
+    uint32_t chunk;           /* All rows are in this one: it decides the way of the frame. */
     uint32_t count;           /* 1 to WIRE_ROWS_MAX. */
     uint16_t width;           /* Elements of a row, not zero. */
     const void *rows;         /* Numbers, 4 bytes each: read by wire_rows_row(). */

@@ -118,29 +118,38 @@ enum err wire_snapshot_begin_decode(const struct wire_header *header, const uint
     return OK;
 }
 
-enum err wire_snapshot_chunk_encode(struct buf_pool *pool, const struct wire_chunk *chunk,
+enum err wire_snapshot_chunk_encode(struct buf_pool *pool, const struct wire_snapshot_chunk *chunk,
                                     struct buf **frame_out)
 {
-    if (chunk->weight != 0) {
+    if (chunk->chunk.weight != 0) {
         return ERR_INVALID;
     }
-    return wire_chunk_encode(pool, WIRE_SNAPSHOT_CHUNK, chunk, NULL, frame_out);
+    return wire_members_encode(pool, WIRE_SNAPSHOT_CHUNK, &chunk->chunk, chunk->members,
+                               chunk->member_count, frame_out);
 }
 
-void wire_snapshot_chunk_seal(struct buf *frame, const struct wire_chunk *chunk)
+void wire_snapshot_chunk_seal(struct buf *frame, const struct wire_snapshot_chunk *chunk)
 {
-    CHECK(chunk->weight == 0);
-    wire_chunk_seal(frame, WIRE_SNAPSHOT_CHUNK, chunk, NULL);
+    CHECK(chunk->chunk.weight == 0);
+    wire_members_seal(frame, WIRE_SNAPSHOT_CHUNK, &chunk->chunk, chunk->members,
+                      chunk->member_count);
 }
 
 enum err wire_snapshot_chunk_decode(const struct wire_header *header, const uint8_t *body,
-                                    size_t size, struct wire_chunk *out)
+                                    size_t size, struct wire_snapshot_chunk *out)
 {
+    struct wire_snapshot_chunk chunk;
+    enum err rc;
+
     CHECK(header->type == WIRE_SNAPSHOT_CHUNK);
     if (header->weight != 0) {
         return ERR_MALFORMED;
     }
-    return wire_chunk_decode(header, body, size, 0, out);
+    rc = wire_members_decode(header, body, size, &chunk.chunk, &chunk.members, &chunk.member_count);
+    if (rc == OK) {
+        *out = chunk;
+    }
+    return rc;
 }
 
 enum err wire_snapshot_end_encode(struct buf_pool *pool, const struct wire_snapshot_end *end,

@@ -2,12 +2,15 @@
  *
  * begin says which deltas of which sites are contained, and nothing else is; then come the chunks
  * of all tables; end has a hash over all their payloads in the order sent. Epoch, clock and origin
- * (the site whose copy it is) are the same in all three and tell one snapshot from another. */
+ * (the site whose copy it is) are the same in all three and tell one snapshot from another.
+ *
+ * A worker may send chunks without begin and end: that is how a server that restarted gets the
+ * newest parameters back, from the copies of its workers. */
 
 #ifndef WIRE_SNAPSHOT_H
 #define WIRE_SNAPSHOT_H
 
-#include "wire/chunk.h"
+#include "wire/members.h"
 
 enum {
     WIRE_SNAPSHOT_TABLES_MAX = 4096,
@@ -32,6 +35,14 @@ struct wire_snapshot_begin {
     const void *sources;   /* Ascending by site, then shard: read by wire_snapshot_source(). */
 };
 
+/* .weight is zero. The table may have WIRE_TABLE_PLANE: then the payload is the state that belongs
+ * to that chunk. */
+struct wire_snapshot_chunk {
+    struct wire_chunk chunk;
+    uint32_t member_count; /* At most WIRE_MEMBERS_MAX. */
+    const void *members;   /* Ranks ascend: read by wire_member(). */
+};
+
 struct wire_snapshot_end {
     uint32_t epoch;
     uint32_t origin;
@@ -52,15 +63,17 @@ MUST_USE enum err wire_snapshot_begin_encode(struct buf_pool *pool,
 MUST_USE enum err wire_snapshot_begin_decode(const struct wire_header *header, const uint8_t *body,
                                              size_t size, struct wire_snapshot_begin *out);
 
-/* WIRE_SNAPSHOT_CHUNK: .weight is zero. */
-MUST_USE enum err wire_snapshot_chunk_encode(struct buf_pool *pool, const struct wire_chunk *chunk,
+/* Make a sealed WIRE_SNAPSHOT_CHUNK frame with a copy of the payload; chunk->members is an array of
+ * struct wire_member. */
+MUST_USE enum err wire_snapshot_chunk_encode(struct buf_pool *pool,
+                                             const struct wire_snapshot_chunk *chunk,
                                              struct buf **frame_out);
 
 /* Finish a frame from wire_chunk_take() in place; as wire_chunk_seal(). */
-void wire_snapshot_chunk_seal(struct buf *frame, const struct wire_chunk *chunk);
+void wire_snapshot_chunk_seal(struct buf *frame, const struct wire_snapshot_chunk *chunk);
 
 MUST_USE enum err wire_snapshot_chunk_decode(const struct wire_header *header, const uint8_t *body,
-                                             size_t size, struct wire_chunk *out);
+                                             size_t size, struct wire_snapshot_chunk *out);
 
 MUST_USE enum err wire_snapshot_end_encode(struct buf_pool *pool,
                                            const struct wire_snapshot_end *end,

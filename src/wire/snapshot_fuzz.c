@@ -18,7 +18,7 @@ static void fuzz_begin(const struct fuzzing_frame *in)
 
 static void fuzz_chunk(const struct fuzzing_frame *in)
 {
-    struct wire_chunk chunk;
+    struct wire_snapshot_chunk chunk;
     struct buf *frame = NULL;
     enum err rc;
 

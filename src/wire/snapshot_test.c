@@ -16,7 +16,7 @@ static enum err decode_begin(const struct wire_header *header, const uint8_t *bo
 
 static enum err decode_chunk(const struct wire_header *header, const uint8_t *body, size_t size)
 {
-    struct wire_chunk out;
+    struct wire_snapshot_chunk out;
 
     return wire_snapshot_chunk_decode(header, body, size, &out);
 }
@@ -135,35 +135,59 @@ static void test_begin_golden_and_lies(void **state)
                     decode_begin);
 }
 
+static const struct wire_member snapshot_members[] = {{0, 1}, {7, 0}};
+
+static void chunk_round_trip(const struct wire_snapshot_chunk *chunk)
+{
+    struct wire_snapshot_chunk out;
+    struct wire_header header;
+    struct buf *filled;
+    struct buf *frame;
+    const uint8_t *body;
+
+    assert_int_equal(wire_snapshot_chunk_encode(testing_pool, chunk, &frame), OK);
+    body = testing_open(frame, &header);
+    assert_int_equal(wire_snapshot_chunk_decode(&header, body, header.body_bytes, &out), OK);
+    assert_chunk_equal(&out.chunk, &chunk->chunk);
+    assert_members_equal(out.members, out.member_count, chunk->members, chunk->member_count);
+    assert_int_equal(wire_chunk_take(testing_pool, out.chunk.payload_bytes, &filled), OK);
+    memcpy(buf_bytes(filled), out.chunk.payload, out.chunk.payload_bytes);
+    wire_snapshot_chunk_seal(filled, chunk);
+    assert_int_equal(buf_size(filled), buf_size(frame));
+    assert_memory_equal(buf_bytes(filled), buf_bytes(frame), buf_size(frame));
+    buf_unref(filled);
+    buf_unref(frame);
+}
+
 static void test_chunk(void **state)
 {
-    struct wire_chunk chunks[] = {testing_chunk_extreme(0), testing_chunk_small(0)};
-    struct buf *frame = NULL;
+    struct wire_snapshot_chunk chunk = {.chunk = testing_chunk_extreme(0)};
+    struct buf *frame;
 
     (void)state;
-    for (uint32_t i = 0; i < 2; i++) {
-        struct wire_header header;
-        struct wire_chunk out;
-        struct buf *filled;
-        const uint8_t *body;
-
-        buf_unref(frame);
-        assert_int_equal(wire_snapshot_chunk_encode(testing_pool, &chunks[i], &frame), OK);
-        body = testing_open(frame, &header);
-        assert_int_equal(wire_snapshot_chunk_decode(&header, body, header.body_bytes, &out), OK);
-        assert_chunk_equal(&out, &chunks[i]);
-        assert_int_equal(wire_chunk_take(testing_pool, out.payload_bytes, &filled), OK);
-        memcpy(buf_bytes(filled), out.payload, out.payload_bytes);
-        wire_snapshot_chunk_seal(filled, &chunks[i]);
-        assert_memory_equal(buf_bytes(filled), buf_bytes(frame), buf_size(frame));
-        buf_unref(filled);
-    }
-    testing_payload_sizes(decode_chunk, frame, 0);
+    chunk_round_trip(&chunk);
+    chunk = (struct wire_snapshot_chunk){testing_chunk_small(0), 2, snapshot_members};
+    chunk_round_trip(&chunk);
+    assert_int_equal(wire_snapshot_chunk_encode(testing_pool, &chunk, &frame), OK);
     testing_weight(decode_chunk, frame, false);
-    testing_message(frame, "snapshot_chunk", "chunk of a snapshot: three floats (1, -2, 0.5)",
-                    decode_chunk);
-    chunks[0].weight = 1;
-    assert_int_equal(wire_snapshot_chunk_encode(testing_pool, &chunks[0], &frame), ERR_INVALID);
+    testing_message(frame, "snapshot_chunk",
+                    "chunk of a snapshot: three floats (1, -2, 0.5), two members", decode_chunk);
+    chunk.member_count = 0;
+    assert_int_equal(wire_snapshot_chunk_encode(testing_pool, &chunk, &frame), OK);
+    testing_payload_sizes(decode_chunk, frame, wire_members_bytes(0));
+    buf_unref(frame);
+    chunk.chunk.weight = 1;
+    assert_int_equal(wire_snapshot_chunk_encode(testing_pool, &chunk, &frame), ERR_INVALID);
+}
+
+static void test_state_of_an_applier_travels_as_a_plane_of_its_table(void **state)
+{
+    struct wire_snapshot_chunk chunk = {.chunk = testing_chunk_small(0)};
+
+    (void)state;
+    chunk.chunk.table |= WIRE_TABLE_PLANE;
+    assert_int_equal(chunk.chunk.table, 0x8102);
+    chunk_round_trip(&chunk);
 }
 
 static void test_end(void **state)
@@ -205,6 +229,7 @@ int main(void)
         cmocka_unit_test(test_begin_round_trip_and_limits),
         cmocka_unit_test(test_begin_golden_and_lies),
         cmocka_unit_test(test_chunk),
+        cmocka_unit_test(test_state_of_an_applier_travels_as_a_plane_of_its_table),
         cmocka_unit_test(test_end),
     };
 

@@ -3,7 +3,7 @@
 #ifndef WIRE_TESTING_CHUNK_H
 #define WIRE_TESTING_CHUNK_H
 
-#include "wire/chunk.h"
+#include "wire/members.h"
 #include "wire/testing.h"
 
 /* Zeros, as long as a chunk and one byte more. */
@@ -53,6 +53,16 @@ static inline void assert_chunk_equal(const struct wire_chunk *a, const struct w
     assert_memory_equal(a->payload, b->payload, a->payload_bytes);
 }
 
+static inline void assert_members_equal(const void *a, uint32_t a_count, const void *b,
+                                        uint32_t b_count)
+{
+    assert_int_equal(a_count, b_count);
+    for (uint32_t i = 0; i < a_count; i++) {
+        assert_int_equal(wire_member(a, i).rank, wire_member(b, i).rank);
+        assert_int_equal(wire_member(a, i).ahead, wire_member(b, i).ahead);
+    }
+}
+
 /* Every size of a payload from zero to beyond the limit at its edges, raw and encoded, with a tail
  * of @tail_bytes taken from the end of @frame. */
 static inline void testing_payload_sizes(testing_decode *decode, const struct buf *frame,
@@ -69,7 +79,7 @@ static inline void testing_payload_sizes(testing_decode *decode, const struct bu
                                      LIMIT_CHUNK_BYTES,
                                      LIMIT_CHUNK_BYTES + 1,
                                      LIMIT_CHUNK_BYTES + 4};
-    uint8_t *body = calloc(1, LIMIT_CHUNK_BYTES + 4 + WIRE_CHUNK_TAIL_BYTES);
+    uint8_t *body = calloc(1, LIMIT_CHUNK_BYTES + 4 + tail_bytes);
     struct wire_header header;
 
     assert_non_null(body);

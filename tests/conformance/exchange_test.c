@@ -3,6 +3,8 @@
 #include "suites.h"
 
 #include "link.h"
+#include "wire/broadcast.h"
+#include "wire/push.h"
 
 static void test_a_connection_opens_at_both_ends(void **state)
 {
@@ -227,6 +229,94 @@ static void test_frames_sent_before_opening_arrive(void **state)
     conf_pair_close(&pair);
 }
 
+/* A server: keeps the first push of a round as its accumulator. */
+static enum err exchange_keep(struct conf_link *link, const struct net_frame *frame)
+{
+    struct buf *kept;
+
+    assert_int_equal(frame->header.type, WIRE_PUSH);
+    assert_int_equal(net_frame_keep(frame, link->side->pool, &kept), OK);
+    *(struct buf **)link->user = kept;
+    return OK;
+}
+
+static enum err exchange_take_broadcast(struct conf_link *link, const struct net_frame *frame)
+{
+    struct wire_broadcast *out = link->user;
+    enum err rc = wire_broadcast_decode(&frame->header, frame->body, frame->header.body_bytes, out);
+
+    assert_int_equal(rc, OK);
+    assert_int_equal(out->member_count, WIRE_MEMBERS_MAX);
+    assert_int_equal(wire_member(out->members, WIRE_MEMBERS_MAX - 1).rank, WIRE_MEMBERS_MAX - 1);
+    for (uint32_t i = 0; i < out->chunk.payload_bytes; i++) {
+        assert_int_equal(out->chunk.payload[i], (uint8_t)(i * 7));
+    }
+    return OK;
+}
+
+static void exchange_push(struct conf_pair *pair, uint32_t payload_bytes)
+{
+    struct wire_push push = {.chunk = {.weight = 1, .clock = 1}, .id = {1, 1}};
+    uint32_t before = pair->b->frames;
+    struct buf *frame;
+    enum err rc;
+
+    assert_int_equal(wire_chunk_take(pair->world->a.pool, payload_bytes, &frame), OK);
+    for (uint32_t i = 0; i < payload_bytes; i++) {
+        buf_bytes(frame)[i] = (uint8_t)(i * 7);
+    }
+    wire_push_seal(frame, &push);
+    CONF_CALL(pair->world, rc = net_conn_send_sealed(pair->a->conn, NET_DATA, frame));
+    assert_int_equal(rc, OK);
+    while (pair->b->frames == before) {
+        assert_true(conf_step(pair->world, conf_now_ns(pair->world) + CONF_LIMIT_NS));
+    }
+}
+
+/* With the longest list of members, and without a buffer of the next larger class. */
+static void exchange_round(struct conf_pair *pair, uint32_t payload_bytes)
+{
+    struct wire_member members[WIRE_MEMBERS_MAX];
+    struct wire_broadcast back = {{.weight = 1, .clock = 1}, WIRE_MEMBERS_MAX, members};
+    uint32_t before = pair->a->frames;
+    struct wire_broadcast out;
+    struct buf *kept = NULL;
+    enum err rc;
+
+    for (uint32_t i = 0; i < WIRE_MEMBERS_MAX; i++) {
+        members[i] = (struct wire_member){i, i};
+    }
+    pair->b->user = &kept;
+    pair->a->user = &out;
+    exchange_push(pair, payload_bytes);
+    assert_true(buf_unique(kept));
+    buf_truncate(kept, payload_bytes);
+    assert_true(payload_bytes < LIMIT_CHUNK_BYTES || buf_tailroom(kept) < 4096);
+    wire_broadcast_seal(kept, &back);
+    CONF_CALL(pair->world, rc = net_conn_send_sealed(pair->b->conn, NET_DATA, kept));
+    assert_int_equal(rc, OK);
+    while (pair->a->frames == before) {
+        assert_true(conf_step(pair->world, conf_now_ns(pair->world) + CONF_LIMIT_NS));
+    }
+    assert_int_equal(out.chunk.payload_bytes, payload_bytes);
+}
+
+static void test_a_push_becomes_a_broadcast_in_the_buffer_it_came_in(void **state)
+{
+    /* Some of them would just fill a buffer of their class. */
+    static const uint32_t sizes[] = {4, 1968, 16304, 32768, 40000, 69552, LIMIT_CHUNK_BYTES};
+    struct conf_pair pair;
+
+    conf_pair_open(&pair, *state);
+    pair.b->on_frame = exchange_keep;
+    pair.a->on_frame = exchange_take_broadcast;
+    conf_pair_wait(&pair);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        exchange_round(&pair, sizes[i]);
+    }
+    conf_pair_close(&pair);
+}
+
 const struct CMUnitTest conf_exchange_tests[] = {
     CONF_TEST(test_a_connection_opens_at_both_ends),
     CONF_TEST(test_nobody_listening_is_unreachable),
@@ -235,6 +325,7 @@ const struct CMUnitTest conf_exchange_tests[] = {
     CONF_TEST(test_frames_of_all_sizes_arrive_both_ways),
     CONF_TEST(test_frames_of_every_small_size_arrive_in_one_go),
     CONF_TEST(test_frames_sent_before_opening_arrive),
+    CONF_TEST(test_a_push_becomes_a_broadcast_in_the_buffer_it_came_in),
     CONF_TEST(test_a_huge_transfer_arrives_in_bounded_memory),
     CONF_TEST(test_many_small_frames_arrive_in_order),
 };

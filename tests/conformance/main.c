@@ -48,6 +48,8 @@ int main(int argc, char **argv)
     main_add(conf_session_tests, conf_session_count);
     main_add(conf_resend_tests, conf_resend_count);
     main_add(conf_restart_tests, conf_restart_count);
+    main_add(conf_acked_tests, conf_acked_count);
+    main_add(conf_pace_tests, conf_pace_count);
     main_add(conf_memory_tests, conf_memory_count);
     if (conf_carrier == &conf_tcp) {
         main_add(conf_tcp_tests, conf_tcp_count);

@@ -51,6 +51,15 @@ static enum err node_frame(struct net_peer *peer, const struct net_frame *frame,
     return node->on_frame == NULL ? OK : node->on_frame(node, peer, frame);
 }
 
+static void node_acked(struct net_peer *peer, const struct wire_header *header, void *user)
+{
+    struct conf_node *node = user;
+
+    node_enter(node);
+    assert_int_equal(node->losses, 0);
+    node->on_acked(node, peer, header);
+}
+
 static void node_writable(struct net_peer *peer, void *user)
 {
     struct conf_node *node = user;
@@ -98,15 +107,12 @@ static void node_lost(struct net_peer *peer, enum err why, const char *text, voi
     }
 }
 
-static const struct net_endpoint_events node_events = {
-    .resume = node_resume,
-    .up = node_up,
-    .frame = node_frame,
-    .writable = node_writable,
-    .down = node_down,
-    .trouble = node_trouble,
-    .lost = node_lost,
-};
+#define NODE_EVENTS                                                                                \
+    .resume = node_resume, .up = node_up, .frame = node_frame, .writable = node_writable,          \
+    .down = node_down, .trouble = node_trouble, .lost = node_lost
+
+static const struct net_endpoint_events node_events = {NODE_EVENTS};
+static const struct net_endpoint_events node_events_acked = {NODE_EVENTS, .acked = node_acked};
 
 void conf_node_stop(struct conf_node *node)
 {
@@ -143,7 +149,7 @@ void conf_node_start(struct conf_node *node)
     config.incarnation = node->incarnation;
     config.seed = 1;
     config.insecure = !node->side->world->carrier->authenticated;
-    config.events = &node_events;
+    config.events = node->on_acked == NULL ? &node_events : &node_events_acked;
     config.user = node;
     CONF_CALL(node->side->world, rc = net_endpoint_create(&config, &node->endpoint));
     if (rc != OK) {

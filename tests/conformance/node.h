@@ -28,6 +28,9 @@ struct conf_node {
     void (*on_up)(struct conf_node *node, struct net_peer *peer);
     enum err (*on_frame)(struct conf_node *node, struct net_peer *peer,
                          const struct net_frame *frame);
+    /* Set before start, or the endpoint is not asked to tell. */
+    void (*on_acked)(struct conf_node *node, struct net_peer *peer,
+                     const struct wire_header *header);
     void (*on_writable)(struct conf_node *node);
     void (*on_lost)(struct conf_node *node, struct net_peer *peer);
     void *user;

@@ -5,6 +5,7 @@
 #include "guest.h"
 #include "node.h"
 #include "wire/ack.h"
+#include "wire/clock.h"
 
 static void test_hello_and_welcome_make_a_session(void **state)
 {
@@ -198,6 +199,65 @@ static void test_four_streams_share_the_work_and_keep_chunks_in_order(void **sta
         assert_true(faulty_written(counting, i) >= 800 * 1064);
     }
     assert_int_equal(s.b->ups, 1);
+    conf_node_stop(s.a);
+}
+
+/* Which stream of three the next frame takes: the only one that got bytes. */
+static uint32_t session_stream_of(struct conf_session *s, const struct faulty_transport *counting,
+                                  struct buf *frame)
+{
+    uint64_t before[3];
+    uint32_t stream = 3;
+    enum err rc;
+
+    for (uint32_t i = 0; i < 3; i++) {
+        before[i] = faulty_written(counting, i);
+    }
+    CONF_CALL(s->world, rc = net_peer_send_sealed(s->a->peer, NET_DATA, frame));
+    assert_int_equal(rc, OK);
+    conf_until(s->world, conf_node_idle, s->a, CONF_LIMIT_NS);
+    for (uint32_t i = 0; i < 3; i++) {
+        if (faulty_written(counting, i) != before[i]) {
+            assert_int_equal(stream, 3);
+            stream = i;
+        }
+    }
+    return stream;
+}
+
+static struct buf *session_chunk(struct conf_session *s, uint16_t table, uint32_t chunk)
+{
+    struct wire_header header = {
+        .version = WIRE_VERSION_MAX, .type = WIRE_ROWS_PUSH, .table = table, .chunk = chunk};
+    struct buf *frame;
+
+    assert_int_equal(wire_frame_take(s->world->a.pool, 0, &frame), OK);
+    wire_frame_seal(frame, &header);
+    return frame;
+}
+
+static void test_a_chunk_its_state_and_its_clock_have_a_stream_of_their_own(void **state)
+{
+    struct faulty_transport *counting;
+    struct conf_session s;
+
+    conf_session_open(&s, *state);
+    s.a->config.heartbeat_ns = s.b->config.heartbeat_ns = 1000 * CONF_S;
+    counting = conf_faulty(&s.world->a);
+    conf_session_wait(&s, 3);
+    conf_settle(s.world);
+    for (uint16_t i = 0; i < 9; i++) {
+        struct wire_clock clock = {.stream = i % 3, .clock = i};
+        uint32_t plane = WIRE_TABLE_PLANE | i;
+        struct buf *frame;
+
+        assert_int_equal(wire_clock_encode(s.world->a.pool, WIRE_CLOCK, &clock, &frame), OK);
+        assert_int_equal(session_stream_of(&s, counting, frame), i % 3);
+        frame = session_chunk(&s, i, 7);
+        assert_int_equal(session_stream_of(&s, counting, frame), (i + 7) % 3);
+        frame = session_chunk(&s, (uint16_t)plane, 7);
+        assert_int_equal(session_stream_of(&s, counting, frame), (i + 7) % 3);
+    }
     conf_node_stop(s.a);
 }
 
@@ -472,6 +532,7 @@ const struct CMUnitTest conf_session_tests[] = {
     CONF_TEST(test_no_heartbeat_comes_before_the_greeting),
     CONF_TEST(test_dialling_oneself_is_noticed),
     CONF_TEST(test_four_streams_share_the_work_and_keep_chunks_in_order),
+    CONF_TEST(test_a_chunk_its_state_and_its_clock_have_a_stream_of_their_own),
     CONF_TEST(test_good_bye_ends_the_session_at_both_ends),
     CONF_TEST(test_good_bye_arrives_in_the_middle_of_traffic),
     CONF_TEST(test_closing_before_anybody_answers_is_allowed),

@@ -24,6 +24,10 @@ extern const struct CMUnitTest conf_resend_tests[];
 extern const size_t conf_resend_count;
 extern const struct CMUnitTest conf_restart_tests[];
 extern const size_t conf_restart_count;
+extern const struct CMUnitTest conf_acked_tests[];
+extern const size_t conf_acked_count;
+extern const struct CMUnitTest conf_pace_tests[];
+extern const size_t conf_pace_count;
 extern const struct CMUnitTest conf_memory_tests[];
 extern const size_t conf_memory_count;
 
