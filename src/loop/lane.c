@@ -10,11 +10,6 @@
 
 enum { LANE_NAME_BYTES = 16 }; /* The kernel's limit for names of threads. */
 
-struct lane_call {
-    void (*run)(void *user);
-    void *user;
-};
-
 struct lane {
     char name[LANE_NAME_BYTES];
     struct loop *loop;
@@ -27,10 +22,11 @@ struct lane {
 static void lane_received(void *message, void *user)
 {
     struct lane_call *call = message;
-    struct lane *lane = user;
+    bool owned = call->owned; /* Another's may be gone once it has run. */
 
+    (void)user;
     call->run(call->user);
-    if (call != &lane->end) {
+    if (owned) {
         mem_free(call);
     }
 }
@@ -125,12 +121,18 @@ enum err lane_post(struct lane *lane, void (*run)(void *user), void *user)
     if (call == NULL) {
         return ERR_NOMEM;
     }
-    *call = (struct lane_call){run, user};
+    *call = (struct lane_call){run, user, true};
     rc = mailbox_post(lane->mailbox, call);
     if (rc != OK) {
         mem_free(call);
     }
     return rc;
+}
+
+enum err lane_post_call(struct lane *lane, struct lane_call *call)
+{
+    call->owned = false;
+    return mailbox_post(lane->mailbox, call);
 }
 
 static void lane_end(void *user)
@@ -140,8 +142,12 @@ static void lane_end(void *user)
 
 static void lane_dropped(void *message, void *user)
 {
+    struct lane_call *call = message;
+
     (void)user;
-    mem_free(message);
+    if (call->owned) {
+        mem_free(call);
+    }
 }
 
 void lane_stop(struct lane *lane)
@@ -150,7 +156,7 @@ void lane_stop(struct lane *lane)
         return;
     }
     if (!lane->inlined) {
-        lane->end = (struct lane_call){lane_end, lane};
+        lane->end = (struct lane_call){lane_end, lane, false};
         while (mailbox_post(lane->mailbox, &lane->end) == ERR_AGAIN) {
             (void)sched_yield();
         }

@@ -21,6 +21,17 @@ struct loop *lane_loop(struct lane *lane);
  * wait. */
 MUST_USE enum err lane_post(struct lane *lane, void (*run)(void *user), void *user);
 
+/* A call in the caller's memory, for those who must not fail for want of some. */
+struct lane_call {
+    void (*run)(void *user);
+    void *user;
+    bool owned; /* Private to loop/lane.c. */
+};
+
+/* The same without an allocation: @call must stay where it is until it runs; from then on it may be
+ * posted again, or released. */
+MUST_USE enum err lane_post_call(struct lane *lane, struct lane_call *call);
+
 /* Finish what was posted, then end the thread; what the caller made on the lane must have been
  * released there. Not from the lane itself. NULL is allowed. */
 void lane_stop(struct lane *lane);

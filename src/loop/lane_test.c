@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -318,6 +319,65 @@ static void test_an_inline_lane_runs_on_its_manual_loop(void **state)
     loop_destroy(loop);
 }
 
+/* A call that posts itself again, from the lane. */
+struct echo {
+    struct lane_call call;
+    struct lane *lane;
+    uint32_t count;
+};
+
+static void echo_again(void *user)
+{
+    struct echo *e = user;
+
+    if (++e->count < CALLS) {
+        CHECK(lane_post_call(e->lane, &e->call) == OK);
+    }
+}
+
+static void test_a_call_of_the_callers_needs_no_memory(void **state)
+{
+    struct echo *e = calloc(1, sizeof(*e));
+    struct loop *loop;
+
+    (void)state;
+    assert_non_null(e);
+    assert_int_equal(loop_create_manual(0, &loop), OK);
+    assert_int_equal(lane_start_inline(loop, &e->lane), OK);
+    e->call = (struct lane_call){.run = echo_again, .user = e};
+    mem_fail_at(1, UINT64_MAX);
+    assert_int_equal(lane_post_call(e->lane, &e->call), OK);
+    mem_fail_at(0, 0);
+    for (int64_t i = 1; i <= CALLS; i++) {
+        loop_manual_advance(loop, i);
+    }
+    assert_int_equal(e->count, CALLS);
+    lane_stop(e->lane);
+    loop_destroy(loop);
+    free(e);
+}
+
+static void free_call(void *user)
+{
+    free(user);
+}
+
+static void test_a_call_may_be_released_by_itself(void **state)
+{
+    struct lane *lane;
+
+    (void)state;
+    assert_int_equal(lane_start("frees", &lane), OK);
+    for (int i = 0; i < 10; i++) {
+        struct lane_call *call = calloc(1, sizeof(*call));
+
+        assert_non_null(call);
+        *call = (struct lane_call){.run = free_call, .user = call};
+        assert_int_equal(lane_post_call(lane, call), OK);
+    }
+    lane_stop(lane);
+}
+
 static void test_no_memory_is_reported(void **state)
 {
     struct lane *lane = NULL;
@@ -360,6 +420,8 @@ int main(void)
         cmocka_unit_test(test_timers_fire_on_the_loop_of_a_lane),
         cmocka_unit_test(test_signals_are_not_delivered_to_lanes),
         cmocka_unit_test(test_an_inline_lane_runs_on_its_manual_loop),
+        cmocka_unit_test(test_a_call_of_the_callers_needs_no_memory),
+        cmocka_unit_test(test_a_call_may_be_released_by_itself),
         cmocka_unit_test(test_no_memory_is_reported),
     };
 

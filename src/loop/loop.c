@@ -218,25 +218,77 @@ static void loop_set_alarm(struct loop *loop, int64_t at_ns)
     loop->alarm_ns = at_ns;
 }
 
+/* When a turn that may wait until @until_ns has to end. */
+static int64_t loop_wake_ns(const struct loop *loop, int64_t until_ns)
+{
+    int64_t timer_ns = LOOP_NEVER;
+
+    (void)heap_first(&loop->timers, &timer_ns);
+    return timer_ns < until_ns ? timer_ns : until_ns;
+}
+
+static void loop_run_turn(struct loop *loop, uv_run_mode mode)
+{
+    (void)uv_run(&loop->uv, mode);
+    loop_run_timers(loop);
+    loop_run_tasks(loop);
+}
+
 void loop_turn(struct loop *loop, int64_t wait_ns)
 {
     int64_t now_ns = clock_mono_ns();
-    int64_t until_ns = wait_ns > LOOP_NEVER - now_ns ? LOOP_NEVER : now_ns + wait_ns;
-    int64_t timer_ns = LOOP_NEVER;
+    int64_t wake_ns =
+        loop_wake_ns(loop, wait_ns > LOOP_NEVER - now_ns ? LOOP_NEVER : now_ns + wait_ns);
 
     CHECK(!loop->manual);
-    (void)heap_first(&loop->timers, &timer_ns);
-    if (timer_ns < until_ns) {
-        until_ns = timer_ns;
-    }
-    if (loop_has_tasks(loop) || until_ns <= now_ns) {
-        (void)uv_run(&loop->uv, UV_RUN_NOWAIT);
+    if (loop_has_tasks(loop) || wake_ns <= now_ns) {
+        loop_run_turn(loop, UV_RUN_NOWAIT);
     } else {
-        loop_set_alarm(loop, until_ns);
-        (void)uv_run(&loop->uv, UV_RUN_ONCE);
+        loop_set_alarm(loop, wake_ns);
+        loop_run_turn(loop, UV_RUN_ONCE);
     }
-    loop_run_timers(loop);
-    loop_run_tasks(loop);
+}
+
+void loop_wake_by(struct loop *loop, int64_t at_ns)
+{
+    if (at_ns < loop->alarm_ns) {
+        loop_set_alarm(loop, at_ns);
+    }
+}
+
+void loop_turn_until(struct loop *loop, int64_t until_ns)
+{
+    int64_t wake_ns = loop_wake_ns(loop, until_ns);
+
+    if (loop_has_tasks(loop) || wake_ns <= clock_mono_ns()) {
+        loop_run_turn(loop, UV_RUN_NOWAIT);
+        return;
+    }
+    loop_wake_by(loop, wake_ns);
+    loop_run_turn(loop, UV_RUN_ONCE);
+}
+
+/* Are there descriptors that libuv has not told the kernel of? */
+static bool loop_has_new_watchers(const struct loop *loop)
+{
+#if UV_VERSION_HEX < 0x012c00
+    return loop->uv.watcher_queue[0] != (const void *)&loop->uv.watcher_queue;
+#else
+    (void)loop; /* uv_backend_timeout() counts them since 1.44. */
+    return false;
+#endif
+}
+
+bool loop_settle(struct loop *loop)
+{
+    int64_t wake_ns = loop_wake_ns(loop, LOOP_NEVER);
+
+    if (loop_has_tasks(loop) || loop_has_new_watchers(loop) || uv_backend_timeout(&loop->uv) == 0 ||
+        wake_ns <= clock_mono_ns()) {
+        return false;
+    }
+    loop_wake_by(loop, wake_ns);
+    return true;
 }
 
 void loop_run(struct loop *loop)
