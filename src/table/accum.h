@@ -1,0 +1,54 @@
+/* The sum of one chunk's updates in a round. The first dense update becomes the sum: its buffer is
+ * taken over, nothing is copied or zeroed. Sparse ones fill rows as they come, and only these are
+ * looked at when the round closes. */
+
+#ifndef TABLE_ACCUM_H
+#define TABLE_ACCUM_H
+
+#include "table/schema.h"
+
+struct buf;
+struct buf_pool;
+
+/* Zeroed: empty. Fields are private to table/accum.c but for the reading of .sum, .weight and
+ * .count. */
+struct table_accum {
+    struct buf *sum;     /* NULL: nothing yet. Holds the chunk's floats and nothing else. */
+    struct buf *touched; /* One bit per row that is in the sum; NULL: all of it is. */
+    uint32_t weight;     /* As a broadcast carries it: samples or contributions. */
+    uint32_t count;      /* Contributions. */
+};
+
+/* Make sure that adding will find memory. @dense: the update brings a buffer of its own. ERR_AGAIN,
+ * ERR_NOMEM: try again later. */
+MUST_USE enum err table_accum_prepare(struct table_accum *a, const struct table_schema *s,
+                                      uint32_t chunk, struct buf_pool *pool, bool dense);
+
+/* Add a dense update of the whole chunk, whose floats are @x; prepared before. @own: a buffer that
+ * holds just these floats and may be kept, or NULL if the sum exists. Returns with @own taken over
+ * (it is unreferenced if not kept). The update must be finite; a sum that would not be is clipped
+ * at the applier. */
+void table_accum_add(struct table_accum *a, const struct table_schema *s, uint32_t chunk,
+                     const float *x, struct buf *own, uint32_t weight);
+
+/* Add rows, valid by table_rows_valid(); prepared before. */
+void table_accum_add_rows(struct table_accum *a, const struct table_schema *s, uint32_t chunk,
+                          const void *rows, uint32_t count, const float *x, uint32_t weight);
+
+/* True if the row, counted within the chunk, is in the sum. */
+bool table_accum_has_row(const struct table_accum *a, uint32_t row);
+
+/* Zero what no update touched, so that the sum can be sent. */
+void table_accum_densify(struct table_accum *a, const struct table_schema *s, uint32_t chunk);
+
+/* By what the sum is multiplied when it is applied. */
+float table_accum_scale(enum table_combine combine, uint32_t weight);
+
+/* Apply it to the values as round @clock. Returns how many elements kept their old value. */
+uint32_t table_accum_apply(const struct table_accum *a, const struct table_schema *s,
+                           uint32_t chunk, uint64_t clock, float *values, float *state);
+
+/* Let go of the buffers. */
+void table_accum_clear(struct table_accum *a);
+
+#endif
