@@ -1,0 +1,338 @@
+/* The schema of run files, in libcyaml's tables. libcyaml loads by it; before that the tree is
+ * checked against the same tables, because libcyaml's complaints have neither the right words nor,
+ * always, a place. What a table cannot say (free keys, "a path or a mapping", times with units) is
+ * CYAML_FIELD_IGNORE here and read from the tree elsewhere. */
+
+#include "run/file_state.h"
+#include "topo/nearest.h"
+
+#include <cyaml/cyaml.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const cyaml_strval_t schema_barriers[] = {
+    {"bsp", RUN_BSP}, {"ssp", RUN_SSP}, {"tap", RUN_TAP}};
+static const cyaml_strval_t schema_deliveries[] = {{"pull", NODE_PULL},
+                                                   {"broadcast", NODE_BROADCAST}};
+static const cyaml_strval_t schema_orders[] = {{"arrival", RUN_ARRIVAL}, {"fixed", RUN_FIXED}};
+
+#define OPTIONAL CYAML_FLAG_OPTIONAL
+#define CHOICE (CYAML_FLAG_OPTIONAL | CYAML_FLAG_STRICT)
+
+static const cyaml_schema_field_t schema_server_fields[] = {
+    CYAML_FIELD_STRING_PTR("name", OPTIONAL, struct run_server, name, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("region", 0, struct run_server, region_name, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_UINT("lanes", OPTIONAL, struct run_server, lanes),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t schema_group_fields[] = {
+    CYAML_FIELD_STRING_PTR("region", 0, struct run_group, region_name, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_UINT("count", OPTIONAL, struct run_group, count),
+    CYAML_FIELD_UINT("streams", OPTIONAL, struct run_group, streams),
+    CYAML_FIELD_FLOAT("slowdown", OPTIONAL, struct run_group, slowdown),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t schema_job_fields[] = {
+    CYAML_FIELD_STRING_PTR("name", 0, struct run_job, name, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("data", OPTIONAL, struct run_job, data, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_IGNORE("options", OPTIONAL),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t schema_sync_fields[] = {
+    CYAML_FIELD_ENUM("barrier", CHOICE, struct run_sync, barrier, schema_barriers,
+                     CYAML_ARRAY_LEN(schema_barriers)),
+    CYAML_FIELD_UINT("staleness", OPTIONAL, struct run_sync, staleness),
+    CYAML_FIELD_ENUM("delivery", CHOICE, struct run_sync, delivery, schema_deliveries,
+                     CYAML_ARRAY_LEN(schema_deliveries)),
+    CYAML_FIELD_IGNORE("deadline", OPTIONAL),
+    CYAML_FIELD_ENUM("order", CHOICE, struct run_sync, order, schema_orders,
+                     CYAML_ARRAY_LEN(schema_orders)),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t schema_checkpoint_fields[] = {
+    CYAML_FIELD_UINT("every", OPTIONAL, struct run_checkpoint, every),
+    CYAML_FIELD_UINT("keep", OPTIONAL, struct run_checkpoint, keep),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t schema_evaluate_fields[] = {
+    CYAML_FIELD_UINT("every", OPTIONAL, struct run_evaluate, every),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t schema_stop_fields[] = {
+    CYAML_FIELD_UINT("clocks", OPTIONAL, struct run_stop, clocks),
+    CYAML_FIELD_FLOAT("objective", OPTIONAL, struct run_stop, objective),
+    CYAML_FIELD_FLOAT("accuracy", OPTIONAL, struct run_stop, accuracy),
+    CYAML_FIELD_IGNORE("time", OPTIONAL),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t schema_compute_fields[] = {
+    CYAML_FIELD_FLOAT("gflops", OPTIONAL, struct run_compute, gflops),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t schema_server = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct run_server, schema_server_fields)};
+static const cyaml_schema_value_t schema_group = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct run_group, schema_group_fields)};
+
+static const cyaml_schema_field_t schema_fields[] = {
+    CYAML_FIELD_STRING_PTR("run", 0, struct run_file, name, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_UINT("seed", OPTIONAL, struct run_file, seed),
+    CYAML_FIELD_IGNORE("topology", 0),
+    CYAML_FIELD_UINT("shards", OPTIONAL, struct run_file, shards),
+    CYAML_FIELD_SEQUENCE("servers", CYAML_FLAG_POINTER, struct run_file, servers, &schema_server, 1,
+                         RUN_SERVERS_MAX),
+    CYAML_FIELD_SEQUENCE_COUNT("workers", CYAML_FLAG_POINTER, struct run_file, groups, groups_count,
+                               &schema_group, 1, RUN_WORKERS_MAX),
+    CYAML_FIELD_MAPPING("job", 0, struct run_file, job, schema_job_fields),
+    CYAML_FIELD_MAPPING("sync", OPTIONAL, struct run_file, sync, schema_sync_fields),
+    CYAML_FIELD_MAPPING("checkpoint", OPTIONAL, struct run_file, checkpoint,
+                        schema_checkpoint_fields),
+    CYAML_FIELD_MAPPING("evaluate", OPTIONAL, struct run_file, evaluate, schema_evaluate_fields),
+    CYAML_FIELD_MAPPING("stop", 0, struct run_file, stop, schema_stop_fields),
+    CYAML_FIELD_IGNORE("faults", OPTIONAL),
+    CYAML_FIELD_MAPPING("compute", OPTIONAL, struct run_file, compute, schema_compute_fields),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t schema_root = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct run_file, schema_fields)};
+
+/* How to write what must be there. */
+static const char *schema_example(const char *key)
+{
+    static const char *const examples[][2] = {
+        {"run", "run: NAME"},
+        {"topology", "topology: FILE.json"},
+        {"servers", "servers: [{region: NAME}]"},
+        {"workers", "workers: [{region: NAME, count: 2}]"},
+        {"region", "region: NAME"},
+        {"job", "job: {name: NAME}"},
+        {"name", "name: NAME"},
+        {"stop", "stop: {clocks: 200}"},
+    };
+    size_t i = 0;
+
+    while (strcmp(examples[i][0], key) != 0) {
+        i++;
+        CHECK(i < sizeof(examples) / sizeof(examples[0]));
+    }
+    return examples[i][1];
+}
+
+static enum err schema_wrong_kind(const struct file_reader *r, const struct run_yaml *node,
+                                  const char *path, const char *wanted)
+{
+    return file_fail_at(r, ERR_MALFORMED, node->place, path, "has to be %s, but is %s", wanted,
+                        node->kind == RUN_YAML_TEXT && node->chars[0] == '\0'
+                            ? "empty"
+                            : run_yaml_kind_name(node->kind));
+}
+
+static enum err schema_unknown_key(const struct file_reader *r, const struct run_yaml *node,
+                                   const char *path, const cyaml_schema_field_t *fields)
+{
+    struct nearest near;
+
+    nearest_init(&near, node->key);
+    for (; fields->key != NULL; fields++) {
+        nearest_offer(&near, fields->key);
+    }
+    return file_fail_at(r, ERR_MALFORMED, node->key_place, path, "no such key: %s",
+                        nearest_hint(&near, "there are"));
+}
+
+/* Written as people do: no sign, no leading zero (libcyaml would take it for octal). */
+static enum err schema_check_uint(const struct file_reader *r, const struct run_yaml *node,
+                                  const char *path, uint32_t bytes)
+{
+    const char *c = node->chars;
+    size_t size = strlen(c);
+    unsigned long long most = bytes == 8 ? UINT64_MAX : (1ULL << (bytes * 8)) - 1;
+    unsigned long long value;
+
+    if (size == 0 || strspn(c, "0123456789") != size || (c[0] == '0' && size > 1)) {
+        return file_fail_at(r, ERR_MALFORMED, node->place, path, "'%.40s' is not a whole number",
+                            c);
+    }
+    errno = 0;
+    value = strtoull(c, NULL, 10);
+    if (errno != 0 || value > most) {
+        return file_fail_at(r, ERR_MALFORMED, node->place, path, "%.40s is too large a number", c);
+    }
+    return OK;
+}
+
+static enum err schema_check_float(const struct file_reader *r, const struct run_yaml *node,
+                                   const char *path)
+{
+    const char *c = node->chars;
+    char *end;
+    double value = strtod(c, &end);
+
+    if (c[0] == '\0' || *end != '\0' || strspn(c, "0123456789.eE+-") != strlen(c)) {
+        return file_fail_at(r, ERR_MALFORMED, node->place, path, "'%.40s' is not a number", c);
+    }
+    if (!isfinite(value)) {
+        return file_fail_at(r, ERR_MALFORMED, node->place, path, "%.40s is too large a number", c);
+    }
+    return OK;
+}
+
+static enum err schema_check_choice(const struct file_reader *r, const struct run_yaml *node,
+                                    const char *path, const cyaml_schema_value_t *schema)
+{
+    struct nearest near;
+
+    nearest_init(&near, node->chars);
+    for (uint32_t i = 0; i < schema->enumeration.count; i++) {
+        if (strcmp(schema->enumeration.strings[i].str, node->chars) == 0) {
+            return OK;
+        }
+        nearest_offer(&near, schema->enumeration.strings[i].str);
+    }
+    return file_fail_at(r, ERR_MALFORMED, node->place, path, "'%.40s' is not one of %s%s%s",
+                        node->chars, near.list, near.best != NULL ? ": " : "",
+                        near.best != NULL ? nearest_hint(&near, "") : "");
+}
+
+static enum err schema_check_text(const struct file_reader *r, const struct run_yaml *node,
+                                  const char *path, const cyaml_schema_value_t *schema)
+{
+    switch (schema->type) {
+    case CYAML_UINT:
+        return node->kind != RUN_YAML_TEXT ? schema_wrong_kind(r, node, path, "a whole number")
+                                           : schema_check_uint(r, node, path, schema->data_size);
+    case CYAML_FLOAT:
+        return node->kind != RUN_YAML_TEXT ? schema_wrong_kind(r, node, path, "a number")
+                                           : schema_check_float(r, node, path);
+    case CYAML_ENUM:
+        return node->kind != RUN_YAML_TEXT ? schema_wrong_kind(r, node, path, "a word")
+                                           : schema_check_choice(r, node, path, schema);
+    case CYAML_STRING:
+        return node->kind != RUN_YAML_TEXT ? schema_wrong_kind(r, node, path, "a text") : OK;
+    default:
+        CHECK(schema->type == CYAML_IGNORE);
+        return OK;
+    }
+}
+
+static enum err schema_check(const struct file_reader *r, const struct run_yaml *node,
+                             const char *path, const cyaml_schema_value_t *schema);
+
+static enum err schema_check_list(const struct file_reader *r, const struct run_yaml *node,
+                                  const char *path, const cyaml_schema_value_t *schema)
+{
+    uint32_t index = 0;
+    enum err rc = OK;
+
+    if (node->kind != RUN_YAML_LIST) {
+        return schema_wrong_kind(r, node, path, "a list");
+    }
+    if (node->count < schema->sequence.min || node->count > schema->sequence.max) {
+        return file_fail_at(r, ERR_MALFORMED, node->place, path,
+                            "has %u entries: write %u to %u of them", node->count,
+                            schema->sequence.min, schema->sequence.max);
+    }
+    for (const struct run_yaml *n = node->first; n != NULL && rc == OK; n = n->next) {
+        struct file_path entry;
+
+        (void)snprintf(entry.chars, sizeof(entry.chars), "%.40s[%u]", path, index++);
+        rc = schema_check(r, n, entry.chars, schema->sequence.entry);
+    }
+    return rc;
+}
+
+static const cyaml_schema_field_t *schema_field(const cyaml_schema_field_t *fields, const char *key)
+{
+    while (fields->key != NULL && strcmp(fields->key, key) != 0) {
+        fields++;
+    }
+    return fields->key != NULL ? fields : NULL;
+}
+
+static enum err schema_check_mapping(const struct file_reader *r, const struct run_yaml *node,
+                                     const char *path, const cyaml_schema_field_t *fields)
+{
+    enum err rc = OK;
+
+    if (node->kind != RUN_YAML_MAPPING) {
+        return schema_wrong_kind(r, node, path, "a mapping (key: value)");
+    }
+    for (const struct run_yaml *n = node->first; n != NULL && rc == OK; n = n->next) {
+        const cyaml_schema_field_t *field = schema_field(fields, n->key);
+        struct file_path member;
+
+        (void)snprintf(member.chars, sizeof(member.chars), "%.28s%s%.32s", path,
+                       path[0] != '\0' ? "." : "", n->key);
+        rc = field == NULL ? schema_unknown_key(r, n, member.chars, fields)
+                           : schema_check(r, n, member.chars, &field->value);
+    }
+    for (const cyaml_schema_field_t *f = fields; f->key != NULL && rc == OK; f++) {
+        if ((f->value.flags & CYAML_FLAG_OPTIONAL) == 0 && run_yaml_get(node, f->key) == NULL) {
+            rc = file_fail_at(r, ERR_MALFORMED, node->place, path, "'%s' is missing: write %s",
+                              f->key, schema_example(f->key));
+        }
+    }
+    return rc;
+}
+
+static enum err schema_check(const struct file_reader *r, const struct run_yaml *node,
+                             const char *path, const cyaml_schema_value_t *schema)
+{
+    switch (schema->type) {
+    case CYAML_MAPPING:
+        return schema_check_mapping(r, node, path, schema->mapping.fields);
+    case CYAML_SEQUENCE:
+        return schema_check_list(r, node, path, schema);
+    default:
+        return schema_check_text(r, node, path, schema);
+    }
+}
+
+const char *run_barrier_name(enum run_barrier barrier)
+{
+    return schema_barriers[barrier].str;
+}
+
+const char *run_order_name(enum run_order order)
+{
+    return schema_orders[order].str;
+}
+
+enum err file_check(const struct file_reader *r)
+{
+    return schema_check(r, r->root, "", &schema_root);
+}
+
+enum err file_load(struct file_reader *r)
+{
+    const cyaml_config_t config = {
+        .mem_fn = run_arena_realloc,
+        .mem_ctx = r->arena,
+        .log_level = CYAML_LOG_ERROR,
+        .flags = CYAML_CFG_NO_ALIAS,
+    };
+    cyaml_data_t *data = NULL;
+    cyaml_err_t rc =
+        cyaml_load_data((const uint8_t *)r->bytes, r->size, &config, &schema_root, &data, NULL);
+
+    if (rc == CYAML_ERR_OOM) {
+        return ERR_NOMEM;
+    }
+    if (rc != CYAML_OK) {
+        return file_fail(r, ERR_INVALID, "", "libcyaml cannot load it: %s", cyaml_strerror(rc));
+    }
+    r->f = data;
+    return OK;
+}
