@@ -1,0 +1,31 @@
+/* Options of a job: key and value as text, read once, every key known. */
+
+#ifndef APP_OPTION_H
+#define APP_OPTION_H
+
+#include "app/app.h"
+
+/* Read one option or take the default. ERR_INVALID with a text that says which option, what is
+ * wrong and what is allowed. */
+MUST_USE enum err app_option_u32(const struct app_config *c, const char *key, uint32_t fallback,
+                                 uint32_t min, uint32_t max, uint32_t *out, struct err_text *text);
+MUST_USE enum err app_option_double(const struct app_config *c, const char *key, double fallback,
+                                    double min, double max, double *out, struct err_text *text);
+const char *app_option_text(const struct app_config *c, const char *key, const char *fallback);
+
+/* Every option must be one of @keys (NULL at the end); the text suggests the nearest. */
+MUST_USE enum err app_option_check(const struct app_config *c, const char *const *keys,
+                                   struct err_text *text);
+
+/* None of @keys (NULL at the end) may be given if the data come from a file: they say what to
+ * generate. ERR_INVALID. */
+MUST_USE enum err app_option_generated(const struct app_config *c, const char *const *keys,
+                                       struct err_text *text);
+
+/* The file or folder that was named, or NULL: generate. */
+const char *app_option_data(const struct app_config *c);
+
+/* This worker's part [first, end) of @count things; parts differ by at most one. */
+void app_part(uint64_t count, uint32_t rank, uint32_t workers, uint64_t *first, uint64_t *end);
+
+#endif
