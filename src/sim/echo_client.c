@@ -162,7 +162,7 @@ static void echo_client_lost(struct net_peer *peer, enum err why, const char *te
 static enum err echo_client_frame(struct net_peer *peer, const struct net_frame *frame, void *user)
 {
     struct echo_node *n = user;
-    struct wire_chunk back;
+    struct wire_broadcast back;
     uint64_t value;
     enum err rc;
 
@@ -171,16 +171,16 @@ static enum err echo_client_frame(struct net_peer *peer, const struct net_frame 
         return ERR_PEER;
     }
     rc = wire_broadcast_decode(&frame->header, frame->body, frame->header.body_bytes, &back);
-    if (rc != OK || back.chunk >= ECHO_CHUNKS ||
-        !echo_value(back.payload, back.payload_bytes, &value)) {
+    if (rc != OK || back.chunk.chunk >= ECHO_CHUNKS ||
+        !echo_value(back.chunk.payload, back.chunk.payload_bytes, &value)) {
         return ERR_PEER;
     }
-    if (back.clock <= n->echoed[back.chunk]) {
+    if (back.chunk.clock <= n->echoed[back.chunk.chunk]) {
         return ERR_PEER; /* Out of order within a chunk. */
     }
-    n->echoed[back.chunk] = back.clock;
+    n->echoed[back.chunk.chunk] = back.chunk.clock;
     n->echo->echoes++;
-    sim_oracle_echoed(n->echo->oracle, n->number, n->incarnation, back.clock, value);
+    sim_oracle_echoed(n->echo->oracle, n->number, n->incarnation, back.chunk.clock, value);
     return OK;
 }
 

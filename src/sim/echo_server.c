@@ -232,7 +232,7 @@ static enum err echo_server_take(struct echo_node *n, struct net_peer *peer,
 {
     struct sim_ledger_entry entry = {.wall_us = sim_host_wall_us(n->host)};
     struct wire_push push;
-    struct wire_chunk back;
+    struct wire_broadcast back;
     struct buf *reply;
     enum err rc = wire_push_decode(header, body, header->body_bytes, &push);
 
@@ -242,8 +242,8 @@ static enum err echo_server_take(struct echo_node *n, struct net_peer *peer,
     memcpy(entry.client, net_peer_identity(peer)->name, sizeof(entry.client));
     entry.incarnation = net_peer_incarnation(peer);
     entry.sequence = header->sequence;
-    back = push.chunk;
-    back.weight = 1;
+    back = (struct wire_broadcast){.chunk = push.chunk};
+    back.chunk.weight = 1;
     rc = wire_broadcast_encode(n->pool, &back, &reply);
     if (rc != OK) {
         return rc;

@@ -256,6 +256,18 @@ static void model_link_change(struct model *m)
     assert_int_equal(sim_fabric_link_set(m->fabric, link, m->capacity[link], m->now_ns), OK);
 }
 
+static void model_cap_change(struct model *m)
+{
+    uint32_t i = model_random_live(m);
+    uint64_t cap = rng_chance(&m->rng, 300000) ? 0 : model_random_rate(m) / 2;
+
+    if (i < MODEL_FLOWS) {
+        m->flows[i].cap = (long double)cap;
+        m->disturbed = true;
+        assert_int_equal(sim_fabric_flow_set(m->fabric, m->flows[i].id, cap, m->now_ns), OK);
+    }
+}
+
 /* The rates are those of the model; no link is overloaded; each flow has a bottleneck. */
 static void model_check_rates(struct model *m)
 {
@@ -318,9 +330,12 @@ static void model_check_bytes(struct model *m)
 static void model_callback_change(struct model *m)
 {
     m->disturbed = true;
-    switch (rng_below(&m->rng, 6)) {
+    switch (rng_below(&m->rng, 7)) {
     case 0:
         model_remove(m);
+        break;
+    case 6:
+        model_cap_change(m);
         break;
     case 1:
         model_add(m);
@@ -391,9 +406,12 @@ static void model_step(struct model *m)
 {
     int64_t next_ns = sim_fabric_next_ns(m->fabric);
 
-    switch (rng_below(&m->rng, 12)) {
+    switch (rng_below(&m->rng, 13)) {
     case 0:
         model_add(m);
+        break;
+    case 12:
+        model_cap_change(m);
         break;
     case 1:
         if (rng_chance(&m->rng, 300000)) {

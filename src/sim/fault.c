@@ -3,7 +3,6 @@
 #include "base/mem.h"
 #include "sim/disk.h"
 #include "sim/stream.h"
-#include "sim/units.h"
 #include "sim/world_state.h"
 
 #include <string.h>

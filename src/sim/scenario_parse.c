@@ -1,9 +1,9 @@
 /* Reading scripts: words of a line, statement by statement. */
 
 #include "base/mem.h"
+#include "base/units.h"
 #include "net/pki.h"
 #include "sim/scenario_state.h"
-#include "sim/units.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,21 +48,21 @@ static enum err scenario_time(struct scenario_line *l, const char *word, int64_t
 {
     struct err_text why = {0};
 
-    return scenario_units(l, sim_units_time_parse(word, ns_out, &why), &why);
+    return scenario_units(l, units_time_parse(word, ns_out, &why), &why);
 }
 
 static enum err scenario_rate(struct scenario_line *l, const char *word, uint64_t *rate_out)
 {
     struct err_text why = {0};
 
-    return scenario_units(l, sim_units_rate_parse(word, rate_out, &why), &why);
+    return scenario_units(l, units_rate_parse(word, rate_out, &why), &why);
 }
 
 static enum err scenario_percent(struct scenario_line *l, const char *word, uint32_t *ppm_out)
 {
     struct err_text why = {0};
 
-    return scenario_units(l, sim_units_percent_parse(word, ppm_out, &why), &why);
+    return scenario_units(l, units_percent_parse(word, ppm_out, &why), &why);
 }
 
 static enum err scenario_count(struct scenario_line *l, const char *word, uint64_t least,

@@ -1,0 +1,198 @@
+/* Operations as JSON in control frames. */
+
+#include "node/control.h"
+
+#include "base/buf.h"
+#include "net/endpoint.h"
+#include "wire/control.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NODE_FIELD_TEXT = 1 };
+
+enum err node_control_send(struct net_peer *peer, struct buf_pool *pool, uint16_t operation,
+                           uint32_t call, const json_t *fields)
+{
+    struct wire_control control = {.operation = operation, .field_count = 1, .call = call};
+    struct wire_field field = {.tag = NODE_FIELD_TEXT | WIRE_FIELD_CRITICAL};
+    struct buf *frame;
+    char *text;
+    size_t size;
+    enum err rc;
+
+    if (fields == NULL) {
+        return ERR_NOMEM;
+    }
+    text = json_dumps(fields, JSON_COMPACT | JSON_SORT_KEYS);
+    if (text == NULL) {
+        return ERR_NOMEM;
+    }
+    size = strlen(text);
+    if (size > NODE_JSON_BYTES_MAX) {
+        free(text);
+        return ERR_TOO_BIG;
+    }
+    field.size = (uint16_t)size;
+    field.bytes = (const uint8_t *)text;
+    rc = wire_control_encode(pool, &control, &field, &frame);
+    free(text);
+    if (rc == OK) {
+        rc = net_peer_send_sealed(peer, NET_CONTROL, frame);
+        if (rc != OK) {
+            buf_unref(frame);
+        }
+    }
+    return rc;
+}
+
+enum err node_control_refuse(struct net_peer *peer, struct buf_pool *pool, uint16_t operation,
+                             uint32_t call, enum err rc, const char *text)
+{
+    json_t *fields = json_pack("{s:i, s:s}", "error", (int)rc, "text", text);
+    enum err sent = node_control_send(peer, pool, operation | NODE_ANSWER, call, fields);
+
+    json_decref(fields);
+    return sent;
+}
+
+enum err node_control_read(const struct net_frame *frame, uint16_t *operation_out,
+                           uint32_t *call_out, json_t **fields_out)
+{
+    static const struct wire_field_rule rule = {
+        .tag = NODE_FIELD_TEXT, .size_min = 2, .size_max = NODE_JSON_BYTES_MAX, .required = true};
+    struct wire_control control;
+    struct wire_field field;
+    enum wire_reason reason;
+    json_t *fields;
+    enum err rc = wire_control_decode(frame->body, frame->header.body_bytes, &control);
+
+    if (rc == OK) {
+        rc = wire_control_fields(&control, &rule, 1, &field, &reason);
+    }
+    if (rc != OK) {
+        return rc;
+    }
+    fields = json_loadb((const char *)field.bytes, field.size, JSON_REJECT_DUPLICATES, NULL);
+    if (!json_is_object(fields)) {
+        json_decref(fields);
+        return ERR_MALFORMED;
+    }
+    *operation_out = control.operation;
+    *call_out = control.call;
+    *fields_out = fields;
+    return OK;
+}
+
+enum err node_control_error(const json_t *fields, struct err_text *text)
+{
+    const json_t *error = json_object_get(fields, "error");
+    const char *why = json_string_value(json_object_get(fields, "text"));
+    json_int_t code = json_integer_value(error);
+
+    if (error == NULL) {
+        return OK;
+    }
+    if (code >= 0 || code < ERR_FULL) {
+        code = ERR_REFUSED;
+    }
+    return err_text_set(text, (enum err)code, "%s", why == NULL ? "refused" : why);
+}
+
+bool node_json_u64(const json_t *fields, const char *key, uint64_t max, uint64_t fallback,
+                   uint64_t *out)
+{
+    const json_t *value = json_object_get(fields, key);
+
+    if (value == NULL) {
+        *out = fallback;
+        return true;
+    }
+    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+        (uint64_t)json_integer_value(value) > max) {
+        return false;
+    }
+    *out = (uint64_t)json_integer_value(value);
+    return true;
+}
+
+json_t *node_site_to_json(const struct node_site *site)
+{
+    return json_pack("{s:s, s:i, s:i, s:s, s:s, s:I, s:b, s:I, s:i, s:i, s:i}", "site", site->name,
+                     "shards", (int)site->shards, "lanes", (int)site->lanes, "delivery",
+                     node_delivery_name(site->delivery), "barrier", site->sync.policy->name,
+                     "staleness", (json_int_t)site->sync.staleness, "fixed_order",
+                     (int)site->sync.fixed_order, "deadline_ns", (json_int_t)site->sync.deadline_ns,
+                     "workers_min", (int)site->sync.members_min, "checkpoint_every",
+                     (int)site->checkpoint_every, "checkpoint_keep", (int)site->checkpoint_keep);
+}
+
+enum err node_site_from_json(const json_t *fields, struct node_site *out)
+{
+    const char *name = json_string_value(json_object_get(fields, "site"));
+    const char *delivery = json_string_value(json_object_get(fields, "delivery"));
+    const char *barrier = json_string_value(json_object_get(fields, "barrier"));
+    const char *job = json_string_value(json_object_get(fields, "job"));
+    uint64_t shards, lanes, staleness, deadline, members, every, keep;
+
+    *out = (struct node_site){0};
+    if (name == NULL || strlen(name) > LIMIT_NAME_BYTES || delivery == NULL || barrier == NULL ||
+        (job != NULL && strlen(job) >= sizeof(out->job)) ||
+        node_delivery_parse(delivery, &out->delivery) != OK ||
+        !node_json_u64(fields, "shards", NODE_SHARDS_MAX, 0, &shards) ||
+        !node_json_u64(fields, "lanes", NODE_LANES_MAX, 0, &lanes) ||
+        !node_json_u64(fields, "staleness", SYNC_STALENESS_MAX, 0, &staleness) ||
+        !node_json_u64(fields, "deadline_ns", INT64_MAX, 0, &deadline) ||
+        !node_json_u64(fields, "workers_min", SYNC_MEMBERS_MAX, 0, &members) ||
+        !node_json_u64(fields, "checkpoint_every", UINT32_MAX, 0, &every) ||
+        !node_json_u64(fields, "checkpoint_keep", UINT32_MAX, 0, &keep)) {
+        return ERR_MALFORMED;
+    }
+    memcpy(out->name, name, strlen(name) + 1);
+    if (job != NULL) {
+        memcpy(out->job, job, strlen(job) + 1);
+    }
+    out->shards = (uint32_t)shards;
+    out->lanes = (uint32_t)lanes;
+    out->sync = (struct sync_config){
+        .policy = sync_policy_find(barrier),
+        .staleness = staleness,
+        .fixed_order = json_is_true(json_object_get(fields, "fixed_order")),
+        .deadline_ns = (int64_t)deadline,
+        .members_min = (uint32_t)members,
+    };
+    out->checkpoint_every = (uint32_t)every;
+    out->checkpoint_keep = (uint32_t)keep;
+    return node_site_check(out, NULL) == OK ? OK : ERR_MALFORMED;
+}
+
+json_t *node_schema_to_json(const struct table_schema *schema)
+{
+    char init[TABLE_INIT_TEXT_BYTES];
+    char apply[TABLE_APPLY_TEXT_BYTES];
+
+    table_init_print(&schema->init, init, sizeof(init));
+    table_apply_print(&schema->apply, apply, sizeof(apply));
+    return json_pack("{s:s, s:I, s:I, s:s, s:s, s:s}", "name", schema->name, "rows",
+                     (json_int_t)schema->rows, "width", (json_int_t)schema->width, "init", init,
+                     "apply", apply, "combine", table_combine_name(schema->combine));
+}
+
+enum err node_schema_from_json(const json_t *fields, struct table_schema *out,
+                               struct err_text *text)
+{
+    struct table_schema_text in = {
+        .name = json_string_value(json_object_get(fields, "name")),
+        .init = json_string_value(json_object_get(fields, "init")),
+        .apply = json_string_value(json_object_get(fields, "apply")),
+        .combine = json_string_value(json_object_get(fields, "combine")),
+    };
+    uint64_t width;
+
+    if (in.name == NULL || !node_json_u64(fields, "rows", INT64_MAX, 0, &in.rows) ||
+        !node_json_u64(fields, "width", UINT32_MAX, 0, &width)) {
+        return err_text_set(text, ERR_INVALID, "a table needs a name, rows and width");
+    }
+    in.width = (uint32_t)width;
+    return table_schema_parse(&in, out, text);
+}

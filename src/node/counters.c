@@ -1,0 +1,48 @@
+/* Counters of a lane. */
+
+#include "node/counters.h"
+
+#include "obs/metric.h"
+
+static enum err node_counter(struct obs_registry *registry, const char *name, const char *help,
+                             const char *reason, struct obs_counter **out)
+{
+    struct obs_label label = {"reason", reason};
+    struct obs_desc desc = {.name = name,
+                            .help = help,
+                            .labels = reason == NULL ? NULL : &label,
+                            .labels_count = reason == NULL ? 0 : 1};
+
+    return obs_counter_create(registry, &desc, out);
+}
+
+enum err node_counters_init(struct node_counters *c, struct obs_registry *registry)
+{
+    const struct {
+        struct obs_counter **counter;
+        const char *name;
+        const char *help;
+    } rows[] = {
+        {&c->updates, "strait_updates_total", "Updates that entered a sum."},
+        {&c->duplicates, "strait_update_duplicates_total", "Updates that were counted before."},
+        {&c->rounds, "strait_rounds_total", "Rounds of a chunk closed with updates in them."},
+        {&c->broadcasts, "strait_broadcasts_total", "Sums sent to workers."},
+        {&c->snapshots, "strait_snapshot_chunks_total", "Chunks sent whole to workers."},
+        {&c->kept, "strait_kept_elements_total",
+         "Elements that kept their value because the new one would not have been finite."},
+        {&c->expired, "strait_expired_total", "Workers left out because of a missed deadline."},
+        {&c->checkpoints, "strait_checkpoints_total", "Checkpoints of a shard written."},
+        {&c->checkpoint_failures, "strait_checkpoint_failures_total",
+         "Checkpoints that could not be written."},
+    };
+    enum err rc = OK;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && rc == OK; i++) {
+        rc = node_counter(registry, rows[i].name, rows[i].help, NULL, rows[i].counter);
+    }
+    for (int i = 1; i < NODE_REFUSALS && rc == OK; i++) {
+        rc = node_counter(registry, "strait_updates_refused_total", "Updates refused, by reason.",
+                          wire_late_name((enum wire_late)i), &c->refused[i]);
+    }
+    return rc;
+}

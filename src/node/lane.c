@@ -1,0 +1,513 @@
+/* The lane itself: made, listening, ended. */
+
+#include "node/lane.h"
+
+#include "base/mem.h"
+#include "node/lane_state.h"
+#include "obs/metric.h"
+#include "store/checkpoint.h"
+#include "wire/frame.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void node_lane_trace(struct node_lane *l, const char *fmt, ...)
+{
+    char line[256];
+    va_list args;
+
+    if (l->config.trace == NULL) {
+        return;
+    }
+    va_start(args, fmt);
+    (void)vsnprintf(line, sizeof(line), fmt, args);
+    va_end(args);
+    l->config.trace(line, l->config.user);
+}
+
+/* Events of the endpoint. */
+
+static void lane_say_places(struct node_lane *l)
+{
+    json_t *places = json_array();
+    json_t *fields = json_pack("{s:o}", "places", places);
+
+    for (uint32_t i = 0; i < l->places_count; i++) {
+        (void)json_array_append_new(places, json_pack("{s:i, s:s}", "lane", (int)l->places[i].lane,
+                                                      "address", l->places[i].address));
+    }
+    if (node_control_send(l->first, l->pool, NODE_OP_LANE, 0, fields) != OK) {
+        LOG_WRN("node", "cannot tell the first lane where the others are");
+    }
+    json_decref(fields);
+}
+
+static void lane_up(struct net_peer *peer, bool restarted, void *user)
+{
+    struct node_lane *l = user;
+
+    if (peer == l->first) {
+        lane_say_places(l);
+        return;
+    }
+    if (net_peer_user(peer) == NULL && node_session_open(l, peer) != OK) {
+        net_peer_close(peer, "no memory for another session");
+    }
+    node_lane_trace(l, "%s is up%s", net_peer_identity(peer)->name, restarted ? ", restarted" : "");
+}
+
+static void lane_down(struct net_peer *peer, enum err why, const char *text, void *user)
+{
+    (void)why;
+    node_lane_trace(user, "%s is down: %s", net_peer_identity(peer)->name, text);
+}
+
+static void lane_lost(struct net_peer *peer, enum err why, const char *text, void *user)
+{
+    struct node_lane *l = user;
+    struct node_session *s = net_peer_user(peer);
+
+    if (peer == l->first) {
+        l->first = NULL;
+        LOG_WRN("node", "the first lane does not want us: %s", text);
+        return;
+    }
+    (void)why;
+    node_lane_trace(l, "%s is lost: %s", net_peer_identity(peer)->name, text);
+    if (s != NULL) {
+        node_session_close(s);
+    }
+}
+
+static enum err lane_frame(struct net_peer *peer, const struct net_frame *frame, void *user)
+{
+    struct node_lane *l = user;
+    struct node_session *s = net_peer_user(peer);
+    enum err rc;
+
+    if (peer == l->first) {
+        net_peer_ack(peer, frame->header.sequence);
+        return OK; /* Nothing but answers comes from there. */
+    }
+    if (s == NULL) {
+        /* The first of several streams may speak before all are there. */
+        rc = node_session_open(l, peer);
+        if (rc != OK) {
+            return rc;
+        }
+        s = net_peer_user(peer);
+    }
+    switch (frame->header.type) {
+    case WIRE_CONTROL:
+        rc = node_operate(s, frame);
+        break;
+    case WIRE_OFFER:
+    case WIRE_SNAPSHOT_CHUNK:
+        rc = node_take_restore(s, frame);
+        break;
+    default:
+        return node_session_take(s, frame);
+    }
+    if (rc == OK) {
+        net_peer_ack(peer, frame->header.sequence);
+    }
+    return rc;
+}
+
+static void lane_writable(struct net_peer *peer, void *user)
+{
+    struct node_session *s = net_peer_user(peer);
+
+    (void)user;
+    if (s != NULL) {
+        node_deliver_flush(s);
+        node_session_drain(s);
+    }
+}
+
+/* A worker has a sum or a whole chunk: what went into it is safe. */
+static void lane_acked(struct net_peer *peer, const struct wire_header *header, void *user)
+{
+    struct node_lane *l = user;
+    uint32_t index;
+
+    (void)peer;
+    if (l->ack != NODE_ACK_COPIED ||
+        (header->type != WIRE_BROADCAST && header->type != WIRE_SNAPSHOT_CHUNK) ||
+        (header->table & WIRE_TABLE_PLANE) != 0) {
+        return;
+    }
+    index = table_store_find(l->tables, header->table, header->chunk);
+    if (index != TABLE_STORE_NONE && header->clock >= l->chunks[index]->closed_version) {
+        node_claim_settle(l, &l->chunks[index]->closed);
+    }
+}
+
+static const struct net_endpoint_events lane_events = {
+    .up = lane_up,
+    .frame = lane_frame,
+    .writable = lane_writable,
+    .down = lane_down,
+    .lost = lane_lost,
+    .acked = lane_acked,
+};
+
+/* Timers and tasks. */
+
+static void lane_drain(struct loop_task *task, void *user)
+{
+    struct node_lane *l = user;
+    struct list *next;
+
+    (void)task;
+    for (struct list *link = l->sessions.next; link != &l->sessions; link = next) {
+        struct node_session *s = LIST_ENTRY(link, struct node_session, link);
+
+        next = link->next;
+        node_session_drain(s);
+    }
+}
+
+static void lane_retry(struct loop_timer *timer, void *user)
+{
+    struct node_lane *l = user;
+
+    (void)timer;
+    LIST_FOREACH (link, &l->sessions) {
+        node_deliver_flush(LIST_ENTRY(link, struct node_session, link));
+    }
+    lane_drain(NULL, l);
+}
+
+static void lane_deadline(struct loop_timer *timer, void *user)
+{
+    struct node_lane *l = user;
+    struct sync_event event = {.type = SYNC_TIMEOUT};
+
+    (void)timer;
+    CHECK(node_exec(l, &event, NULL, NULL) == OK);
+    if (l->held_frames > 0) {
+        loop_task_post(&l->drain);
+    }
+}
+
+/* Tables. */
+
+static enum err lane_widen(struct node_session *s, uint32_t chunks)
+{
+    uint32_t words = (chunks + 63) / 64;
+    uint64_t *dirty;
+
+    if (words <= s->dirty_words) {
+        return OK;
+    }
+    dirty = mem_calloc(words, sizeof(*dirty));
+    if (dirty == NULL) {
+        return ERR_NOMEM;
+    }
+    memcpy(dirty, s->dirty, s->dirty_words * sizeof(*dirty));
+    mem_free(s->dirty);
+    s->dirty = dirty;
+    s->dirty_words = words;
+    return OK;
+}
+
+/* How many chunks of a table this lane holds. */
+static uint32_t lane_chunks(const struct node_lane *l, uint16_t id,
+                            const struct table_schema *schema)
+{
+    uint32_t count = 0;
+
+    for (uint32_t c = 0; c < table_chunk_count(schema); c++) {
+        uint32_t shard = table_chunk_shard(id, c, l->config.site.shards);
+
+        count += shard % l->config.site.lanes == l->config.number;
+    }
+    return count;
+}
+
+enum err node_lane_add_table(struct node_lane *l, uint16_t id, const struct table_schema *schema)
+{
+    uint32_t more = lane_chunks(l, id, schema);
+    uint32_t count = l->chunks_count + more;
+    struct node_chunk *block = mem_calloc((size_t)more + 1, sizeof(*block));
+    struct node_chunk **chunks = mem_calloc((size_t)count + 1, sizeof(*chunks));
+    enum err rc = block == NULL || chunks == NULL ? ERR_NOMEM : OK;
+
+    for (struct list *link = l->sessions.next; link != &l->sessions && rc == OK;
+         link = link->next) {
+        rc = lane_widen(LIST_ENTRY(link, struct node_session, link), count);
+    }
+    if (rc == OK) {
+        rc = sync_reserve(&l->sync, more);
+    }
+    if (rc == OK) {
+        rc = table_store_add_table(l->tables, id, schema);
+    }
+    if (rc != OK) {
+        mem_free(block);
+        mem_free(chunks);
+        return rc;
+    }
+    CHECK(sync_grow(&l->sync, more) == OK);
+    CHECK(table_store_count(l->tables) == count);
+    for (uint32_t i = 0; i < l->chunks_count; i++) {
+        chunks[i] = l->chunks[i];
+    }
+    for (uint32_t i = 0; i < more; i++) {
+        list_init(&block[i].open);
+        list_init(&block[i].closed);
+        chunks[l->chunks_count + i] = &block[i];
+        buf_pool_raise(l->pool, LIMIT_CHUNK_BYTES + 4096);
+    }
+    mem_free(l->chunks);
+    l->chunks = chunks;
+    l->blocks[id] = block;
+    l->chunks_count = count;
+    l->next_table = id >= l->next_table ? (uint16_t)(id + 1) : l->next_table;
+    return OK;
+}
+
+/* Making and ending. */
+
+static enum err lane_listen(struct node_lane *l, struct err_text *text)
+{
+    const struct node_lane_config *c = &l->config;
+    struct net_endpoint_config endpoint = {
+        .loop = c->loop,
+        .pool = l->pool,
+        .registry = c->registry,
+        .identity = c->identity,
+        .incarnation = c->incarnation,
+        .seed = c->seed,
+        .insecure = c->insecure,
+        .manual_ack = true,
+        .heartbeat_ns = c->heartbeat_ns,
+        .grace_ns = c->grace_ns,
+        .pace_bytes_per_s = c->pace_bytes_per_s,
+        .events = &lane_events,
+        .user = l,
+    };
+    enum err rc = net_endpoint_create(&endpoint, &l->endpoint);
+
+    if (rc == OK) {
+        rc = net_endpoint_listen(l->endpoint, c->transport, &c->listen, &l->address, text);
+    }
+    return rc;
+}
+
+enum err node_lane_tell(struct node_lane *l, const struct node_place *places, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (places[i].lane >= l->config.site.lanes) {
+            return ERR_INVALID;
+        }
+    }
+    if (l->config.number == 0) {
+        for (uint32_t i = 0; i < count; i++) {
+            node_operate_lane(l, places[i].lane, places[i].address);
+        }
+        return OK;
+    }
+    l->places = mem_calloc(count, sizeof(*places));
+    if (l->places == NULL) {
+        return ERR_NOMEM;
+    }
+    memcpy(l->places, places, count * sizeof(*places));
+    l->places_count = count;
+    return net_endpoint_dial(l->endpoint, l->config.transport, &l->config.first, 1, &l->first);
+}
+
+static enum err lane_tables(struct node_lane *l, struct err_text *text)
+{
+    const struct node_site *site = &l->config.site;
+    uint32_t held[NODE_SHARDS_MAX];
+    uint32_t count = 0;
+    enum err rc;
+
+    for (uint32_t s = l->config.number; s < site->shards; s += site->lanes) {
+        held[count++] = s;
+    }
+    rc = table_store_create(site->shards, held, count, &l->tables);
+    if (rc == OK) {
+        rc = sync_init(&l->sync, &site->sync, text);
+    }
+    for (uint32_t i = 0; i < l->config.schema_count && rc == OK; i++) {
+        rc = node_lane_add_table(l, (uint16_t)i, &l->config.schemas[i]);
+    }
+    return rc;
+}
+
+static enum err lane_build(struct node_lane *l, struct err_text *text)
+{
+    struct node_lane_config *c = &l->config;
+    uint64_t workers = c->site.sync.members_min > 0 ? c->site.sync.members_min : 4;
+    enum err rc;
+
+    if (c->in_flight_bytes == 0) {
+        c->in_flight_bytes = (workers * NODE_IN_FLIGHT_PER_WORKER_MB + 64) << 20;
+    }
+    c->grace_ns = c->grace_ns == 0 ? (int64_t)NODE_GRACE_MS * 1000000 : c->grace_ns;
+    c->restore_ns = c->restore_ns == 0 ? (int64_t)NODE_RESTORE_MS * 1000000 : c->restore_ns;
+    l->ack = node_site_durable(&c->site) && c->store != NULL ? NODE_ACK_STORED
+             : c->site.delivery == NODE_BROADCAST            ? NODE_ACK_COPIED
+                                                             : NODE_ACK_TAKEN;
+    loop_task_init(&l->drain, c->loop, lane_drain, l);
+    rc = loop_timer_init(&l->deadline, c->loop, lane_deadline, l);
+    if (rc == OK) {
+        rc = loop_timer_init(&l->retry, c->loop, lane_retry, l);
+    }
+    if (rc == OK) {
+        rc = buf_pool_create(c->in_flight_bytes, &l->pool);
+    }
+    l->scratch = mem_zalloc(LIMIT_CHUNK_BYTES);
+    l->names = mem_calloc(NODE_NAMES_MAX, sizeof(*l->names));
+    l->lanes = mem_calloc(c->site.lanes, sizeof(*l->lanes));
+    if (rc == OK && (l->scratch == NULL || l->names == NULL || l->lanes == NULL)) {
+        rc = ERR_NOMEM;
+    }
+    if (rc == OK) {
+        rc = node_counters_init(&l->counters, c->registry);
+    }
+    if (rc == OK) {
+        rc = lane_tables(l, text);
+    }
+    return rc;
+}
+
+enum err node_lane_create(const struct node_lane_config *config, struct node_lane **lane_out,
+                          struct err_text *text)
+{
+    struct node_lane *l;
+    enum err rc = node_site_check(&config->site, text);
+
+    if (rc != OK) {
+        return rc;
+    }
+    if (config->number >= config->site.lanes || config->schema_count > TABLE_COUNT_MAX) {
+        return err_text_set(text, ERR_INVALID, "lane %u: there are %u", config->number,
+                            config->site.lanes);
+    }
+    l = mem_zalloc(sizeof(*l));
+    if (l == NULL) {
+        return err_text_set(text, ERR_NOMEM, "no memory for a lane");
+    }
+    l->config = *config;
+    l->fresh = true;
+    list_init(&l->sessions);
+    node_keep_init(l);
+    rc = lane_build(l, text);
+    if (rc == OK) {
+        rc = node_keep_open(l);
+    }
+    if (rc == OK && config->store != NULL) {
+        rc = node_restore_load(l, text);
+    }
+    if (rc == OK) {
+        rc = lane_listen(l, text);
+    }
+    if (rc != OK) {
+        node_lane_destroy(l);
+        return rc;
+    }
+    *lane_out = l;
+    return OK;
+}
+
+void node_lane_destroy(struct node_lane *l)
+{
+    struct list *link;
+
+    if (l == NULL) {
+        return;
+    }
+    while ((link = list_first(&l->sessions)) != NULL) {
+        node_session_free(LIST_ENTRY(link, struct node_session, link));
+    }
+    net_endpoint_destroy(l->endpoint);
+    node_keep_deinit(l);
+    node_restore_forget(l);
+    loop_task_cancel(&l->drain);
+    loop_timer_deinit(&l->deadline);
+    loop_timer_deinit(&l->retry);
+    for (uint32_t i = 0; i < l->chunks_count; i++) {
+        table_accum_clear(&l->chunks[i]->accum);
+    }
+    for (uint32_t i = 0; i < TABLE_COUNT_MAX; i++) {
+        mem_free(l->blocks[i]);
+    }
+    mem_free(l->chunks);
+    if (l->tables != NULL) {
+        sync_deinit(&l->sync);
+    }
+    table_store_destroy(l->tables);
+    buf_pool_destroy(l->pool);
+    mem_free(l->scratch);
+    mem_free(l->names);
+    mem_free(l->lanes);
+    mem_free(l->places);
+    mem_free(l);
+}
+
+void node_lane_shut(struct node_lane *l, const char *text)
+{
+    struct net_peer *peer;
+
+    l->shut = true;
+    for (uint32_t i = 0; (peer = net_endpoint_peer(l->endpoint, i)) != NULL; i++) {
+        net_peer_close(peer, text);
+    }
+}
+
+const struct net_address *node_lane_address(const struct node_lane *l)
+{
+    return &l->address;
+}
+
+void node_lane_stats(struct node_lane *l, struct node_lane_stats *out)
+{
+    struct buf_pool_stats pool;
+
+    buf_pool_stats(l->pool, &pool);
+    *out = (struct node_lane_stats){
+        .version = sync_version(&l->sync),
+        .updates = obs_counter_value(l->counters.updates),
+        .duplicates = obs_counter_value(l->counters.duplicates),
+        .broadcasts = obs_counter_value(l->counters.broadcasts),
+        .snapshots = obs_counter_value(l->counters.snapshots),
+        .kept_elements = obs_counter_value(l->counters.kept),
+        .checkpoints = obs_counter_value(l->counters.checkpoints),
+        .held_frames = l->held_frames,
+        .table_bytes = table_store_bytes(l->tables),
+        .pool_bytes = pool.bytes_reserved,
+        .restoring = l->restoring,
+    };
+    for (uint32_t r = 0; r < SYNC_MEMBERS_MAX; r++) {
+        out->members += sync_is_member(&l->sync, r);
+    }
+    for (int i = 1; i < NODE_REFUSALS; i++) {
+        out->refused += obs_counter_value(l->counters.refused[i]);
+    }
+}
+
+const char *node_lane_broken(struct node_lane *l)
+{
+    uint64_t held = 0;
+
+    if (!sync_invariant(&l->sync)) {
+        return "the barrier's invariant does not hold (I9)";
+    }
+    LIST_FOREACH (link, &l->sessions) {
+        struct node_session *s = LIST_ENTRY(link, struct node_session, link);
+
+        held += s->held_count;
+        if (s->held_count > LIMIT_WINDOW_FRAMES || s->unacked_frames > LIMIT_WINDOW_FRAMES) {
+            return "a session holds more frames than a window (I10)";
+        }
+        if (s->state == NODE_IN && l->by_rank[s->rank] != s) {
+            return "a member without its place";
+        }
+    }
+    return held == l->held_frames ? NULL : "held frames do not add up";
+}

@@ -1,0 +1,120 @@
+/* A lane of a server: one loop, its connections, its shards. Lanes share nothing: each is built,
+ * used and destroyed on its own thread (or all on one simulated loop).
+ *
+ *     frame -> session's inbox -> sync machine -> sums, applies, broadcasts, answers
+ *
+ * Lane 0 of a site is its first: it also knows where the others are and tells workers, gives ranks,
+ * and collects what workers report. Training itself does not pass through it. */
+
+#ifndef NODE_LANE_H
+#define NODE_LANE_H
+
+#include "net/endpoint.h"
+#include "node/site.h"
+
+struct node_lane;
+struct obs_registry;
+struct store;
+
+struct node_lane_config {
+    struct loop *loop;
+    struct obs_registry *registry;
+    struct net_transport *transport; /* Outlives the lane. */
+    struct pki_identity identity;
+    uint64_t incarnation;
+    uint64_t seed;
+    bool insecure;
+    struct node_site site;
+    uint32_t number; /* Of this lane, below site.lanes. */
+    struct net_address listen;
+    struct net_address first;  /* Where lane 0 is; for the others. */
+    struct store *store;       /* Of this lane alone; NULL: no checkpoints. */
+    uint64_t in_flight_bytes;  /* Beside the sums; zero: by the number of workers. */
+    int64_t grace_ns;          /* A worker that is gone so long has left; zero: 3 s. */
+    int64_t heartbeat_ns;      /* Zero: the default. */
+    int64_t restore_ns;        /* How long to wait for workers after a restart; zero: 5 s. */
+    uint64_t pace_bytes_per_s; /* Towards each peer; zero: no limit. */
+    const struct table_schema *schemas; /* Tables made at the start; may be NULL. */
+    uint32_t schema_count;
+    bool closed; /* Workers may not make tables: only those of .schemas exist. */
+    /* A line of what happens, for transcripts; may be NULL. */
+    void (*trace)(const char *line, void *user);
+    /* An update was counted, closed or acknowledged: for witnesses; may be NULL. */
+    const struct node_lane_witness *witness;
+    void *user;
+};
+
+/* What a simulation wants to know. All calls are made when the thing has just happened. */
+struct node_lane_witness {
+    /* The update of (rank, incarnation) for @clock entered the sum of a chunk. */
+    void (*taken)(uint16_t table, uint32_t chunk, uint32_t rank, uint64_t incarnation,
+                  uint64_t clock, void *user);
+    /* Round @version of a chunk is in the values. */
+    void (*closed)(uint16_t table, uint32_t chunk, uint64_t version, const float *values,
+                   uint32_t count, void *user);
+    /* It will never be sent again. */
+    void (*acknowledged)(uint16_t table, uint32_t chunk, uint32_t rank, uint64_t incarnation,
+                         uint64_t clock, void *user);
+    /* A restarted lane goes on from this. */
+    void (*restored)(uint16_t table, uint32_t chunk, uint64_t version, const float *values,
+                     uint32_t count, void *user);
+};
+
+/* Load the newest checkpoint if there is one, and listen. On failure @text says what to do. */
+MUST_USE enum err node_lane_create(const struct node_lane_config *config,
+                                   struct node_lane **lane_out, struct err_text *text);
+
+/* Lane 0 must know where all lanes are. Called once on the first lane of each server, with all of
+ * its lanes: if that is not lane 0, it tells lane 0 at config.first, also again when that has
+ * restarted. ERR_NOMEM, ERR_INVALID. */
+struct node_place {
+    uint32_t lane;
+    char address[NET_ADDRESS_BYTES];
+};
+MUST_USE enum err node_lane_tell(struct node_lane *l, const struct node_place *places,
+                                 uint32_t count);
+
+/* At once, as a crash. On the lane's thread. NULL is allowed. */
+void node_lane_destroy(struct node_lane *l);
+
+/* Where it listens. */
+const struct net_address *node_lane_address(const struct node_lane *l);
+
+/* A checkpoint of all shards now; @done follows on the loop (also if one is being made: after the
+ * next one). ERR_INVALID without a store. */
+MUST_USE enum err node_lane_save(struct node_lane *l, void (*done)(enum err rc, void *user),
+                                 void *user);
+
+/* Say good-bye to everybody: sessions end, nothing is lost. The lane is idle when node_lane_peers()
+ * is zero. */
+void node_lane_shut(struct node_lane *l, const char *text);
+
+/* How many sessions there are, those that are ending included. */
+uint32_t node_lane_peers(struct node_lane *l);
+
+struct node_lane_stats {
+    uint64_t version; /* Last closed round of all its chunks. */
+    uint32_t members;
+    uint64_t updates;    /* Taken. */
+    uint64_t duplicates; /* Dropped: counted before. */
+    uint64_t refused;    /* Late, not a member, not finite, wrong shape. */
+    uint64_t broadcasts;
+    uint64_t snapshots;     /* Chunks sent whole, to newcomers and to those who fell behind. */
+    uint64_t kept_elements; /* Would have become infinite. */
+    uint64_t held_frames;
+    uint64_t checkpoints;
+    uint64_t table_bytes;
+    uint64_t pool_bytes;
+    bool restoring;
+};
+
+void node_lane_stats(struct node_lane *l, struct node_lane_stats *out);
+
+/* How it goes, as an object for operators: members, clocks, who waits for whom. NULL: no memory. */
+struct json_t;
+struct json_t *node_lane_status(struct node_lane *l);
+
+/* What must hold at any time, for simulations: NULL, or what does not. */
+const char *node_lane_broken(struct node_lane *l);
+
+#endif

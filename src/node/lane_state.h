@@ -1,0 +1,288 @@
+/* What a lane consists of; for node/lane*.c only. */
+
+#ifndef NODE_LANE_STATE_H
+#define NODE_LANE_STATE_H
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "loop/loop.h"
+#include "net/endpoint.h"
+#include "node/control.h"
+#include "node/counters.h"
+#include "node/lane.h"
+#include "table/accum.h"
+#include "table/chunk.h"
+
+enum {
+    NODE_GRACE_MS = 3000,
+    NODE_RESTORE_MS = 5000,
+    NODE_RETRY_MS = 2,
+    NODE_IN_FLIGHT_PER_WORKER_MB = 128,
+    NODE_NAMES_MAX = SYNC_MEMBERS_MAX,
+};
+
+/* When an update is acknowledged, after which its worker forgets it. */
+enum node_ack {
+    NODE_ACK_TAKEN,  /* At once: a server that dies takes the run with it. */
+    NODE_ACK_COPIED, /* When some worker has the sum in its copy. */
+    NODE_ACK_STORED, /* When a checkpoint holds it. */
+};
+
+enum node_session_state {
+    NODE_NEW,   /* Has not asked to join: what it sends waits. */
+    NODE_ASKED, /* Waits to be let in; so does what it sends. */
+    NODE_IN,    /* A member. */
+    NODE_OUT,   /* Left, or was left out: what it sends is refused. */
+};
+
+/* An update (or the end of a clock) that is taken but not acknowledged yet. */
+struct node_claim {
+    struct list link;
+    struct node_session *session;
+    uint64_t sequence;
+    uint64_t clock;
+    uint32_t chunk; /* Index; TABLE_STORE_NONE: the end of a clock. */
+};
+
+struct node_held {
+    struct wire_header header;
+    struct buf *body; /* NULL: empty. */
+};
+
+/* What came on one stream and has to wait, in its order: a ring. */
+struct node_inbox {
+    struct node_held *held;
+    uint32_t first;
+    uint32_t count;
+    uint32_t capacity; /* Zero or a power of two. */
+    uint32_t cursor;   /* How far the pull at the head is answered. */
+};
+
+/* What came in and is being looked at. */
+struct node_item {
+    const struct wire_header *header;
+    const uint8_t *body;
+    const struct net_frame *frame; /* NULL: it was held, in .held. */
+    struct buf *held;
+    uint32_t *cursor; /* Pulls: how far this one is answered. */
+};
+
+struct node_session {
+    struct list link;
+    struct node_lane *lane;
+    struct net_peer *peer;
+    enum node_session_state state;
+    uint32_t rank; /* NODE_RANK_ANY: none. */
+    bool resuming; /* Asked to go on where it was, after a restart of ours. */
+    uint64_t resume_clock;
+    uint64_t resume_entry; /* First clock that it has anything for. */
+    uint32_t offers_due;   /* Chunks whose versions it will still offer. */
+    uint64_t *offered;     /* The versions it has, by chunk; NULL: none. */
+    uint32_t offered_count;
+    bool told;                            /* That it is out. */
+    bool again;                           /* It was a member before: its copy is not as it began. */
+    uint64_t wants[TABLE_COUNT_MAX / 64]; /* Tables that it keeps a copy of. */
+    uint32_t join_call;
+    uint32_t site_call;
+    uint32_t save_call;
+
+    struct node_inbox inboxes[LIMIT_STREAMS_PER_PEER];
+    uint32_t held_count; /* In all of them. */
+
+    uint64_t clock_seen[LIMIT_STREAMS_PER_PEER];
+
+    uint64_t *dirty; /* One bit per chunk that it must get whole. */
+    uint32_t dirty_words;
+    uint32_t dirty_count;
+    bool advance_due;
+
+    struct node_claim *claims; /* By sequence; LIMIT_WINDOW_FRAMES of them, or NULL. */
+    uint64_t unacked_frames;
+};
+
+struct node_chunk {
+    struct table_accum accum;
+    struct list open;   /* Claims whose updates are in the sum. */
+    struct list closed; /* Claims whose updates are in the values. */
+    uint64_t closed_version;
+    bool changed; /* Not as the table's init made it. */
+};
+
+/* What a restarted lane knows of a chunk before its members are back. */
+struct node_restored {
+    uint64_t version;          /* Of the values that we have. */
+    struct node_session *from; /* Whose copy is asked for; NULL: nobody's. */
+    uint32_t wanted;           /* Frames still to come from there. */
+    struct buf *state;         /* Its state, until the values come too. */
+};
+
+struct node_name {
+    bool used;
+    char name[LIMIT_NAME_BYTES + 1];
+    struct node_report_state {
+        uint64_t clock;
+        uint64_t evaluated; /* Clock of the evaluation; zero: none. */
+        double loss_sum, samples;
+        double objective_sum, objective_count, correct, tested;
+    } report;
+};
+
+struct node_lane {
+    struct node_lane_config config;
+    enum node_ack ack;
+    struct buf_pool *pool;
+    struct net_endpoint *endpoint;
+    struct net_address address;
+    struct net_peer *first;    /* Session with lane 0, if this server has another first lane. */
+    struct node_place *places; /* What it is told. */
+    uint32_t places_count;
+    struct node_counters counters;
+    struct table_store *tables;
+    uint16_t next_table;
+    struct sync sync;
+    struct node_chunk **chunks;                 /* By index; they stay where they are. */
+    struct node_chunk *blocks[TABLE_COUNT_MAX]; /* The chunks of each table. */
+    uint32_t chunks_count;
+    struct list sessions;
+    struct node_session *by_rank[SYNC_MEMBERS_MAX];
+    uint32_t held_frames;
+    struct loop_task drain;
+    struct loop_timer deadline;
+    struct loop_timer retry;
+    float *scratch; /* One chunk. */
+    bool shut;
+    bool fresh; /* Nobody has been a member yet. */
+
+    /* Lane 0. */
+    char (*lanes)[NET_ADDRESS_BYTES];
+    uint32_t lanes_known;
+    struct node_name *names; /* By rank. */
+    uint64_t stop_clock;
+    uint64_t evaluated;
+    double objective, accuracy, loss;
+
+    /* Checkpoints. */
+    struct checkpoint_writer *writer;
+    bool saving;
+    bool save_again;
+    enum err save_rc;
+    uint32_t save_shard; /* Of the site. */
+    uint32_t save_chunk; /* Next index. */
+    uint64_t save_number;
+    uint64_t save_clock;
+    uint64_t saved_clock;     /* Of the last whole one. */
+    struct list clock_claims; /* Ends of clocks that no checkpoint holds yet. */
+    struct list saving_claims;
+    struct loop_timer save_timer;
+    struct node_saving {
+        void (*done)(enum err rc, void *user);
+        void *user;
+        uint64_t number; /* The first checkpoint that will do. */
+    } save_waiting[8];
+    uint32_t save_waiting_count;
+
+    /* After a restart. */
+    bool restoring;
+    uint64_t restored_clock;   /* All that is up to here is in. */
+    uint32_t restored_members; /* To be waited for, if there is no roster. */
+    bool roster;               /* The checkpoint says who was in. */
+    bool patience_over;
+    uint64_t restored_incarnation[SYNC_MEMBERS_MAX];
+    struct node_restored *restored;
+    uint64_t *contained; /* By chunk and rank. */
+    uint32_t restored_count;
+    bool fetching;
+    struct loop_timer restore_timer;
+    char broken[256];
+};
+
+/* lane.c */
+void node_lane_trace(struct node_lane *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Make room in all that is kept by chunk. */
+MUST_USE enum err node_lane_add_table(struct node_lane *l, uint16_t id,
+                                      const struct table_schema *schema);
+
+/* session.c */
+MUST_USE enum err node_session_open(struct node_lane *l, struct net_peer *peer);
+void node_session_close(struct node_session *s); /* It is lost. */
+void node_session_free(struct node_session *s);
+MUST_USE enum err node_session_take(struct node_session *s, const struct net_frame *frame);
+void node_session_drain(struct node_session *s);
+const struct wire_header *node_session_head(const struct node_session *s); /* First that waits. */
+bool node_session_is_worker(const struct node_session *s);
+
+/* take.c: what each type of frame does. OK: dealt with; ERR_AGAIN: must wait; else the peer broke
+ * the protocol or there is no memory. */
+MUST_USE enum err node_take_item(struct node_session *s, const struct node_item *item);
+MUST_USE enum err node_take_restore(struct node_session *s, const struct net_frame *frame);
+
+/* exec.c: feed the sync machine and do what it says. */
+struct node_payload {
+    const float *values;
+    struct buf *own;  /* Dense: may become the sum; taken over by a take. */
+    const void *rows; /* Sparse: row numbers. */
+    uint32_t row_count;
+    uint32_t weight;
+    struct node_session *session;
+    uint64_t sequence;
+};
+MUST_USE enum err node_exec(struct node_lane *l, struct sync_event *event,
+                            struct node_payload *payload, struct sync_action *verdict_out);
+void node_exec_leave(struct node_lane *l, uint32_t rank);
+
+/* claim.c */
+void node_claim_make(struct node_session *s, uint64_t sequence, uint32_t chunk, uint64_t clock,
+                     struct list *list);
+void node_claim_settle(struct node_lane *l, struct list *claims); /* Acknowledge all of them. */
+void node_claim_drop_all(struct node_session *s);
+
+/* deliver.c */
+void node_deliver_close(struct node_lane *l, uint32_t chunk, uint64_t version);
+void node_deliver_advance(struct node_lane *l);
+void node_deliver_flush(struct node_session *s); /* Chunks it must get whole, then where we are. */
+/* Chunks that have changed, or also those that have not. */
+void node_deliver_all_dirty(struct node_session *s, bool unchanged);
+void node_deliver_mark(struct node_session *s, uint32_t chunk, bool dirty);
+void node_deliver_late(struct node_session *s, const struct wire_header *about, int reason,
+                       uint64_t open_clock);
+
+/* operate.c: control operations. */
+MUST_USE enum err node_operate(struct node_session *s, const struct net_frame *frame);
+void node_operate_admitted(struct node_session *s, uint64_t clock, bool resumed);
+void node_operate_saved(struct node_lane *l, enum err rc);
+/* Lane 0: @number is at @address. */
+void node_operate_lane(struct node_lane *l, uint32_t number, const char *address);
+void node_operate_newcomers(struct node_lane *l); /* Let those in who waited for a restore. */
+json_t *node_operate_tables(struct node_lane *l);
+
+/* keep.c: checkpoints. */
+void node_keep_start(struct node_lane *l);
+void node_keep_init(struct node_lane *l);
+MUST_USE enum err node_keep_open(struct node_lane *l);
+void node_keep_deinit(struct node_lane *l);
+bool node_keep_due(const struct node_lane *l);
+
+/* restore.c */
+MUST_USE enum err node_restore_load(struct node_lane *l, struct err_text *text);
+MUST_USE enum err node_restore_begin(struct node_lane *l);
+void node_restore_look(struct node_lane *l); /* Somebody came, offered or left. */
+void node_restore_end(struct node_lane *l);
+void node_restore_forget(struct node_lane *l);
+
+static inline struct node_lane *node_lane_of(void *user)
+{
+    return user;
+}
+
+static inline bool node_wants(const struct node_session *s, uint16_t table)
+{
+    return (s->wants[table / 64] >> (table % 64) & 1) != 0;
+}
+
+static inline bool node_dirty(const struct node_session *s, uint32_t chunk)
+{
+    return chunk / 64 < s->dirty_words && (s->dirty[chunk / 64] >> (chunk % 64) & 1) != 0;
+}
+
+#endif

@@ -1,0 +1,504 @@
+/* Control operations of a lane. Each may come twice (its answer was lost with a connection), so
+ * each does the same the second time. */
+
+#include "base/mem.h"
+#include "node/lane_state.h"
+#include "node/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static enum err operate_answer(struct node_session *s, uint16_t operation, uint32_t call,
+                               json_t *fields)
+{
+    enum err rc = node_control_send(s->peer, s->lane->pool, operation | NODE_ANSWER, call, fields);
+
+    json_decref(fields);
+    return rc;
+}
+
+static enum err operate_refuse(struct node_session *s, uint16_t operation, uint32_t call,
+                               enum err why, const char *text)
+{
+    return node_control_refuse(s->peer, s->lane->pool, operation, call, why, text);
+}
+
+/* What the site is, and where. */
+
+json_t *node_operate_tables(struct node_lane *l)
+{
+    json_t *tables = json_array();
+
+    for (uint16_t id = 0; id < l->next_table; id++) {
+        const struct table_schema *schema = table_store_schema(l->tables, id);
+
+        if (schema != NULL) {
+            json_t *table = node_schema_to_json(schema);
+
+            (void)json_object_set_new(table, "id", json_integer(id));
+            (void)json_array_append_new(tables, table);
+        }
+    }
+    return tables;
+}
+
+static enum err operate_site_answer(struct node_session *s)
+{
+    struct node_lane *l = s->lane;
+    json_t *fields = node_site_to_json(&l->config.site);
+    json_t *lanes = json_array();
+
+    for (uint32_t i = 0; i < l->config.site.lanes; i++) {
+        (void)json_array_append_new(lanes, json_string(l->lanes[i]));
+    }
+    (void)json_object_set_new(fields, "addresses", lanes);
+    (void)json_object_set_new(fields, "tables", node_operate_tables(l));
+    if (l->config.site.job[0] != '\0') {
+        (void)json_object_set_new(fields, "job", json_string(l->config.site.job));
+    }
+    if (s->rank != NODE_RANK_ANY) {
+        (void)json_object_set_new(fields, "rank", json_integer(s->rank));
+    }
+    return operate_answer(s, NODE_OP_SITE, s->site_call, fields);
+}
+
+void node_operate_lane(struct node_lane *l, uint32_t number, const char *address)
+{
+    l->lanes_known += l->lanes[number][0] == '\0';
+    (void)snprintf(l->lanes[number], sizeof(l->lanes[number]), "%s", address);
+    if (l->lanes_known < l->config.site.lanes) {
+        return;
+    }
+    LIST_FOREACH (link, &l->sessions) {
+        struct node_session *s = LIST_ENTRY(link, struct node_session, link);
+
+        if (s->site_call != 0) {
+            if (operate_site_answer(s) != OK) {
+                net_peer_close(s->peer, "no room for an answer");
+            }
+            s->site_call = 0;
+        }
+    }
+}
+
+static enum err operate_lane(struct node_session *s, const json_t *fields)
+{
+    struct node_lane *l = s->lane;
+    const json_t *places = json_object_get(fields, "places");
+
+    if (l->config.number != 0 || net_peer_identity(s->peer)->role != WIRE_ROLE_SERVER) {
+        return ERR_PEER;
+    }
+    for (size_t i = 0; i < json_array_size(places); i++) {
+        const json_t *place = json_array_get(places, i);
+        const char *address = json_string_value(json_object_get(place, "address"));
+        struct net_address parsed;
+        uint64_t number;
+
+        if (!node_json_u64(place, "lane", l->config.site.lanes - 1, 0, &number) ||
+            address == NULL || net_address_parse(address, &parsed, NULL) != OK) {
+            return ERR_PEER;
+        }
+        node_operate_lane(l, (uint32_t)number, address);
+    }
+    return OK;
+}
+
+/* A rank for a worker: the one it asks for, the one it had, or the first that is free. */
+static uint32_t operate_rank(struct node_lane *l, const char *name, uint64_t wanted)
+{
+    uint32_t rank = NODE_RANK_ANY;
+
+    for (uint32_t r = 0; r < NODE_NAMES_MAX; r++) {
+        if (l->names[r].used && strcmp(l->names[r].name, name) == 0 &&
+            (wanted == NODE_RANK_ANY || wanted == r)) {
+            rank = r;
+        }
+    }
+    if (rank == NODE_RANK_ANY && wanted < NODE_NAMES_MAX) {
+        rank = (uint32_t)wanted;
+    }
+    for (uint32_t r = 0; r < NODE_NAMES_MAX && rank == NODE_RANK_ANY; r++) {
+        rank = l->names[r].used ? rank : r;
+    }
+    if (rank != NODE_RANK_ANY) {
+        l->names[rank].used = true;
+        (void)snprintf(l->names[rank].name, sizeof(l->names[rank].name), "%s", name);
+    }
+    return rank;
+}
+
+static enum err operate_site(struct node_session *s, uint32_t call, const json_t *fields)
+{
+    struct node_lane *l = s->lane;
+    uint64_t wanted;
+    enum err rc;
+
+    if (l->config.number != 0) {
+        return operate_refuse(s, NODE_OP_SITE, call, ERR_INVALID,
+                              "this is not the first lane of the site: join by its address");
+    }
+    if (!node_json_u64(fields, "rank", SYNC_MEMBERS_MAX - 1, NODE_RANK_ANY, &wanted)) {
+        return operate_refuse(s, NODE_OP_SITE, call, ERR_INVALID, "a rank is 0 to 255");
+    }
+    if (node_session_is_worker(s) && s->rank == NODE_RANK_ANY) {
+        s->rank = operate_rank(l, net_peer_identity(s->peer)->name, wanted);
+        if (s->rank == NODE_RANK_ANY) {
+            return operate_refuse(s, NODE_OP_SITE, call, ERR_FULL, "all 256 ranks are taken");
+        }
+    }
+    s->site_call = call;
+    if (l->lanes_known < l->config.site.lanes) {
+        LOG_INF("node", "%s waits: %u of %u lanes are known", net_peer_identity(s->peer)->name,
+                l->lanes_known, l->config.site.lanes);
+        return OK;
+    }
+    rc = operate_site_answer(s);
+    s->site_call = 0;
+    return rc;
+}
+
+/* Tables. */
+
+static int32_t operate_find_table(const struct node_lane *l, const char *name)
+{
+    for (uint16_t id = 0; id < l->next_table; id++) {
+        const struct table_schema *schema = table_store_schema(l->tables, id);
+
+        if (schema != NULL && strcmp(schema->name, name) == 0) {
+            return id;
+        }
+    }
+    return -1;
+}
+
+/* The id of the table, which is made if need be. */
+static enum err operate_table_id(struct node_lane *l, const json_t *fields, uint16_t *id_out,
+                                 struct err_text *text)
+{
+    struct table_schema schema;
+    uint64_t wanted;
+    int32_t id;
+    enum err rc = node_schema_from_json(fields, &schema, text);
+
+    if (rc != OK) {
+        return rc;
+    }
+    if (!node_json_u64(fields, "id", TABLE_COUNT_MAX - 1, UINT64_MAX, &wanted)) {
+        return err_text_set(text, ERR_INVALID, "a table's id is 0 to %d", TABLE_COUNT_MAX - 1);
+    }
+    id = operate_find_table(l, schema.name);
+    if (id >= 0) {
+        if (!table_schema_equal(&schema, table_store_schema(l->tables, (uint16_t)id)) ||
+            (wanted != UINT64_MAX && wanted != (uint64_t)id)) {
+            return err_text_set(text, ERR_EXISTS, "table %s exists with another shape or applier",
+                                schema.name);
+        }
+        *id_out = (uint16_t)id;
+        return OK;
+    }
+    if (l->config.closed) {
+        return err_text_set(text, ERR_REFUSED, "table %s is not in the operator's schema",
+                            schema.name);
+    }
+    if (wanted == UINT64_MAX && l->config.number != 0) {
+        return err_text_set(text, ERR_INVALID, "only the first lane gives out table ids");
+    }
+    wanted = wanted == UINT64_MAX ? l->next_table : wanted;
+    if (wanted >= TABLE_COUNT_MAX || table_store_schema(l->tables, (uint16_t)wanted) != NULL) {
+        return err_text_set(text, ERR_TOO_BIG, "no room for table %s", schema.name);
+    }
+    *id_out = (uint16_t)wanted;
+    rc = node_lane_add_table(l, (uint16_t)wanted, &schema);
+    return rc == OK ? OK : err_text_set(text, rc, "no memory for table %s", schema.name);
+}
+
+/* From now on it keeps a copy: send what has changed. Returns how many chunks that are. */
+static uint32_t operate_subscribe(struct node_session *s, uint16_t id)
+{
+    struct node_lane *l = s->lane;
+    uint32_t changed = 0;
+
+    s->wants[id / 64] |= UINT64_C(1) << (id % 64);
+    for (uint32_t c = 0; c < l->chunks_count && s->state == NODE_IN; c++) {
+        if (table_store_table(l->tables, c) == id && l->chunks[c]->changed) {
+            node_deliver_mark(s, c, true);
+            changed++;
+        }
+    }
+    if (changed > 0) {
+        node_deliver_flush(s);
+    }
+    return changed;
+}
+
+/* The tables that a worker has: made here if they are not known. */
+static enum err operate_tables_of(struct node_session *s, const json_t *tables,
+                                  struct err_text *text)
+{
+    enum err rc = OK;
+
+    for (size_t i = 0; i < json_array_size(tables) && rc == OK; i++) {
+        const json_t *table = json_array_get(tables, i);
+        uint16_t id;
+
+        rc = operate_table_id(s->lane, table, &id, text);
+        if (rc == OK && json_is_true(json_object_get(table, "want"))) {
+            (void)operate_subscribe(s, id);
+        }
+    }
+    return rc;
+}
+
+static enum err operate_table(struct node_session *s, uint32_t call, const json_t *fields)
+{
+    struct err_text text;
+    uint32_t changed = 0;
+    uint16_t id = 0;
+    enum err rc = operate_tables_of(s, json_object_get(fields, "known"), &text);
+
+    if (rc == OK) {
+        rc = operate_table_id(s->lane, fields, &id, &text);
+    }
+    if (rc == ERR_NOMEM) {
+        return rc; /* It comes again. */
+    }
+    if (rc != OK) {
+        return operate_refuse(s, NODE_OP_TABLE, call, rc, text.text);
+    }
+    if (json_is_true(json_object_get(fields, "want"))) {
+        changed = operate_subscribe(s, id);
+    }
+    return operate_answer(s, NODE_OP_TABLE, call,
+                          json_pack("{s:i, s:i}", "id", (int)id, "changed", (int)changed));
+}
+
+/* Membership. */
+
+void node_operate_admitted(struct node_session *s, uint64_t clock, bool resumed)
+{
+    struct node_lane *l = s->lane;
+
+    s->state = NODE_IN;
+    s->told = false;
+    s->resuming = false;
+    l->fresh = false;
+    node_lane_trace(l, "worker %u is in from clock %" PRIu64 "%s", s->rank, clock,
+                    resumed ? ", resumed" : "");
+    if (operate_answer(
+            s, NODE_OP_JOIN, s->join_call,
+            json_pack("{s:I, s:b}", "clock", (json_int_t)clock, "resumed", (int)resumed)) != OK) {
+        net_peer_close(s->peer, "no room for an answer");
+    }
+    if (!resumed) {
+        node_deliver_all_dirty(s, s->again);
+    }
+    s->advance_due = true;
+    node_deliver_flush(s);
+    loop_task_post(&l->drain);
+}
+
+/* Let a newcomer in, when the barrier says so. */
+static enum err operate_enter(struct node_session *s)
+{
+    struct sync_event event = {.type = SYNC_JOIN, .member = s->rank, .rank = s->rank};
+
+    return node_exec(s->lane, &event, NULL, NULL);
+}
+
+void node_operate_newcomers(struct node_lane *l)
+{
+    LIST_FOREACH (link, &l->sessions) {
+        struct node_session *s = LIST_ENTRY(link, struct node_session, link);
+
+        if (s->state == NODE_ASKED && !s->resuming && operate_enter(s) != OK) {
+            net_peer_close(s->peer, "no memory for another member");
+        }
+    }
+}
+
+static enum err operate_take_place(struct node_session *s, uint64_t rank, struct err_text *text)
+{
+    struct node_lane *l = s->lane;
+    struct node_session *holder = l->by_rank[rank];
+
+    if (holder != NULL && holder != s) {
+        return err_text_set(text, ERR_EXISTS, "rank %" PRIu64 " belongs to worker %s", rank,
+                            net_peer_identity(holder->peer)->name);
+    }
+    if (holder == s) {
+        node_exec_leave(l, (uint32_t)rank); /* It begins anew. */
+    }
+    s->rank = (uint32_t)rank;
+    l->by_rank[rank] = s;
+    s->state = NODE_ASKED;
+    return OK;
+}
+
+/* A worker at the end of a narrow way may ask not to be sent to faster than that. */
+static void operate_pace(struct node_session *s, uint64_t wanted)
+{
+    uint64_t own = s->lane->config.pace_bytes_per_s;
+
+    if (wanted > 0 && (own == 0 || wanted < own) && net_peer_pace(s->peer, wanted) != OK) {
+        LOG_WRN("node", "%s cannot be paced: this kind of connection has no limit",
+                net_peer_identity(s->peer)->name);
+    }
+}
+
+static enum err operate_join(struct node_session *s, uint32_t call, const json_t *fields)
+{
+    struct node_lane *l = s->lane;
+    bool resume = json_is_true(json_object_get(fields, "resume"));
+    struct err_text text;
+    uint64_t rank, clock, entry, offers, pace;
+    enum err rc;
+
+    if (!node_session_is_worker(s) ||
+        !node_json_u64(fields, "rank", SYNC_MEMBERS_MAX - 1, UINT64_MAX, &rank) ||
+        rank == UINT64_MAX || !node_json_u64(fields, "clock", INT64_MAX, 0, &clock) ||
+        !node_json_u64(fields, "offers", UINT32_MAX, 0, &offers) ||
+        !node_json_u64(fields, "entry", INT64_MAX, 0, &entry) ||
+        !node_json_u64(fields, "pace", INT64_MAX, 0, &pace)) {
+        return operate_refuse(s, NODE_OP_JOIN, call, ERR_INVALID,
+                              "a worker joins with a rank of 0 to 255");
+    }
+    operate_pace(s, pace);
+    if (resume && l->ack == NODE_ACK_TAKEN) {
+        return operate_refuse(s, NODE_OP_JOIN, call, ERR_NOT_FOUND,
+                              "this server restarted and keeps no checkpoints: the parameters are "
+                              "gone; give it a store, or deliver by broadcast");
+    }
+    rc = operate_tables_of(s, json_object_get(fields, "tables"), &text);
+    if (rc == OK) {
+        rc = operate_take_place(s, rank, &text);
+    }
+    if (rc == ERR_NOMEM) {
+        return rc; /* It comes again. */
+    }
+    if (rc != OK) {
+        return operate_refuse(s, NODE_OP_JOIN, call, rc, text.text);
+    }
+    s->join_call = call;
+    s->again = json_is_true(json_object_get(fields, "again"));
+    s->resuming = resume && (l->restoring || l->fresh);
+    if (s->resuming) {
+        s->resume_clock = clock;
+        s->resume_entry = entry;
+        s->offers_due = (uint32_t)offers;
+        rc = l->restoring ? OK : node_restore_begin(l);
+        node_restore_look(l);
+        return rc;
+    }
+    if (json_is_true(json_object_get(fields, "begun"))) {
+        sync_restart(&l->sync);
+    }
+    return l->restoring ? OK : operate_enter(s);
+}
+
+static enum err operate_leave(struct node_session *s, uint32_t call)
+{
+    struct node_lane *l = s->lane;
+
+    if (s->rank != NODE_RANK_ANY && l->by_rank[s->rank] == s) {
+        node_exec_leave(l, s->rank);
+    }
+    s->state = NODE_OUT;
+    s->told = true;
+    return operate_answer(s, NODE_OP_LEAVE, call, json_object());
+}
+
+/* Checkpoints on demand. */
+
+void node_operate_saved(struct node_lane *l, enum err rc)
+{
+    LIST_FOREACH (link, &l->sessions) {
+        struct node_session *s = LIST_ENTRY(link, struct node_session, link);
+
+        if (s->save_call != 0) {
+            enum err sent =
+                rc == OK ? operate_answer(s, NODE_OP_SAVE, s->save_call,
+                                          json_pack("{s:I}", "number", (json_int_t)l->save_number))
+                         : operate_refuse(s, NODE_OP_SAVE, s->save_call, rc,
+                                          "the checkpoint could not be written");
+
+            s->save_call = 0;
+            if (sent != OK) {
+                net_peer_close(s->peer, "no room for an answer");
+            }
+        }
+    }
+}
+
+static enum err operate_save(struct node_session *s, uint32_t call)
+{
+    if (s->lane->config.store == NULL) {
+        return operate_refuse(s, NODE_OP_SAVE, call, ERR_INVALID,
+                              "this server keeps no checkpoints: start it with a store");
+    }
+    s->save_call = call;
+    node_keep_start(s->lane);
+    return OK;
+}
+
+static enum err operate_report(struct node_session *s, uint32_t call, const json_t *fields)
+{
+    uint64_t stop;
+
+    if (!node_session_is_worker(s) || s->rank == NODE_RANK_ANY || s->lane->config.number != 0 ||
+        !node_report_take(s->lane, s->rank, fields, &stop)) {
+        return operate_refuse(s, NODE_OP_REPORT, call, ERR_INVALID, "that is no report");
+    }
+    return operate_answer(s, NODE_OP_REPORT, call, json_pack("{s:I}", "stop", (json_int_t)stop));
+}
+
+static enum err operate_status(struct node_session *s, uint32_t call)
+{
+    json_t *status = (json_t *)node_lane_status(s->lane);
+
+    return operate_answer(s, NODE_OP_STATUS, call, status);
+}
+
+enum err node_operate(struct node_session *s, const struct net_frame *frame)
+{
+    json_t *fields;
+    uint16_t operation;
+    uint32_t call;
+    enum err rc = node_control_read(frame, &operation, &call, &fields);
+
+    if (rc != OK) {
+        return ERR_PEER;
+    }
+    switch (operation) {
+    case NODE_OP_SITE:
+        rc = operate_site(s, call, fields);
+        break;
+    case NODE_OP_LANE:
+        rc = operate_lane(s, fields);
+        break;
+    case NODE_OP_TABLE:
+        rc = operate_table(s, call, fields);
+        break;
+    case NODE_OP_JOIN:
+        rc = operate_join(s, call, fields);
+        break;
+    case NODE_OP_LEAVE:
+        rc = operate_leave(s, call);
+        break;
+    case NODE_OP_REPORT:
+        rc = operate_report(s, call, fields);
+        break;
+    case NODE_OP_STATUS:
+        rc = operate_status(s, call);
+        break;
+    case NODE_OP_SAVE:
+        rc = operate_save(s, call);
+        break;
+    default:
+        rc = operate_refuse(s, operation, call, ERR_VERSION, "an operation that is not known here");
+        break;
+    }
+    json_decref(fields);
+    return rc;
+}

@@ -1,0 +1,22 @@
+/* What workers report to lane 0, put together: loss, objective, accuracy, and when to stop. */
+
+#ifndef NODE_REPORT_H
+#define NODE_REPORT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct node_lane;
+struct node_report;
+
+/* A report as an object; NULL: no memory. */
+json_t *node_report_to_json(const struct node_report *report);
+
+/* Take a worker's report. @stop_out: the clock after which all stop, or zero. False: malformed. */
+bool node_report_take(struct node_lane *l, uint32_t rank, const json_t *fields, uint64_t *stop_out);
+
+/* For status: clock, loss, objective, accuracy as far as they are known. */
+json_t *node_report_status(const struct node_lane *l);
+
+#endif

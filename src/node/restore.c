@@ -1,0 +1,584 @@
+/* After a restart: what the checkpoint holds, what workers' copies hold, and who was in.
+ *
+ *     load the newest checkpoint -> wait for the members to come back and say what they have
+ *     -> ask for the chunks that some worker has newer -> go on
+ *
+ * A worker resends what was not acknowledged; that waits in its session until this is over, and the
+ * barrier drops what is contained already. Nobody comes back: after a while the lane goes on with
+ * what it has. */
+
+#include "base/mem.h"
+#include "node/lane_state.h"
+#include "store/checkpoint.h"
+#include "wire/clock.h"
+#include "wire/pull.h"
+#include "wire/snapshot.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static size_t restore_at(uint32_t chunk, uint32_t rank)
+{
+    return (size_t)chunk * SYNC_MEMBERS_MAX + rank;
+}
+
+void node_restore_forget(struct node_lane *l)
+{
+    loop_timer_deinit(&l->restore_timer);
+    for (uint32_t c = 0; c < l->restored_count; c++) {
+        buf_unref(l->restored[c].state);
+    }
+    LIST_FOREACH (link, &l->sessions) {
+        struct node_session *s = LIST_ENTRY(link, struct node_session, link);
+
+        mem_free(s->offered);
+        s->offered = NULL;
+        s->offered_count = 0;
+    }
+    mem_free(l->restored);
+    mem_free(l->contained);
+    l->restored = NULL;
+    l->contained = NULL;
+    l->restored_count = 0;
+}
+
+/* Room for what is known of each chunk; tables may be added while restoring. */
+static enum err restore_room(struct node_lane *l)
+{
+    struct node_restored *restored;
+    uint64_t *contained;
+
+    if (l->restored_count == l->chunks_count && l->restored != NULL) {
+        return OK;
+    }
+    restored = mem_calloc((size_t)l->chunks_count + 1, sizeof(*restored));
+    contained = mem_calloc(((size_t)l->chunks_count + 1) * SYNC_MEMBERS_MAX, sizeof(*contained));
+    if (restored == NULL || contained == NULL) {
+        mem_free(restored);
+        mem_free(contained);
+        return ERR_NOMEM;
+    }
+    if (l->restored != NULL) {
+        memcpy(restored, l->restored, l->restored_count * sizeof(*restored));
+        memcpy(contained, l->contained,
+               (size_t)l->restored_count * SYNC_MEMBERS_MAX * sizeof(*contained));
+    }
+    mem_free(l->restored);
+    mem_free(l->contained);
+    l->restored = restored;
+    l->contained = contained;
+    l->restored_count = l->chunks_count;
+    return OK;
+}
+
+/* Loading. */
+
+static enum err restore_tables(struct node_lane *l, const char *describe)
+{
+    json_t *about = json_loads(describe, 0, NULL);
+    json_t *tables = json_object_get(about, "tables");
+    enum err rc = json_is_array(tables) ? OK : ERR_CORRUPT;
+
+    for (size_t i = 0; i < json_array_size(tables) && rc == OK; i++) {
+        const json_t *table = json_array_get(tables, i);
+        struct table_schema schema;
+        uint64_t id;
+
+        if (!node_json_u64(table, "id", TABLE_COUNT_MAX - 1, UINT64_MAX, &id) || id == UINT64_MAX ||
+            node_schema_from_json(table, &schema, NULL) != OK) {
+            rc = ERR_CORRUPT;
+        } else if (table_store_schema(l->tables, (uint16_t)id) == NULL) {
+            rc = node_lane_add_table(l, (uint16_t)id, &schema);
+        } else if (!table_schema_equal(table_store_schema(l->tables, (uint16_t)id), &schema)) {
+            rc = ERR_EXISTS;
+        }
+    }
+    json_decref(about);
+    return rc == OK ? restore_room(l) : rc;
+}
+
+static enum err restore_head(const struct checkpoint_head *head, void *user)
+{
+    struct node_lane *l = user;
+
+    if (head->shards != l->config.site.shards) {
+        return ERR_INVALID;
+    }
+    l->save_number = head->number > l->save_number ? head->number : l->save_number;
+    l->restored_clock = head->clock < l->restored_clock ? head->clock : l->restored_clock;
+    return restore_tables(l, head->describe);
+}
+
+static enum err restore_chunk(const struct checkpoint_chunk *in, void *user)
+{
+    struct node_lane *l = user;
+    uint32_t index = table_store_find(l->tables, in->table, in->chunk);
+    float *to;
+
+    if (index == TABLE_STORE_NONE || in->count != table_store_elements(l->tables, index)) {
+        return ERR_CORRUPT;
+    }
+    to =
+        in->plane == 0 ? table_store_values(l->tables, index) : table_store_state(l->tables, index);
+    if (to == NULL) {
+        return ERR_CORRUPT;
+    }
+    memcpy(to, in->values, in->count * sizeof(float));
+    l->chunks[index]->changed = true;
+    if (in->plane != 0) {
+        return OK;
+    }
+    l->restored[index].version = in->version;
+    for (uint32_t i = 0; i < in->member_count; i++) {
+        const struct checkpoint_member *m = &in->members[i];
+
+        if (m->rank < SYNC_MEMBERS_MAX) {
+            l->contained[restore_at(index, m->rank)] = m->clock;
+            l->roster = true;
+            l->restored_incarnation[m->rank] = m->incarnation;
+        }
+    }
+    return OK;
+}
+
+static const struct checkpoint_reader_events restore_events = {
+    .head = restore_head,
+    .chunk = restore_chunk,
+};
+
+static void restore_timeout(struct loop_timer *timer, void *user)
+{
+    struct node_lane *l = user;
+
+    (void)timer;
+    node_lane_trace(l, "goes on with those who came back");
+    l->patience_over = true;
+    LIST_FOREACH (link, &l->sessions) {
+        LIST_ENTRY(link, struct node_session, link)->offers_due = 0;
+    }
+    node_restore_look(l);
+}
+
+/* Newcomers who wait for others to start wait for the restore instead. */
+static void restore_postpone(struct node_lane *l)
+{
+    LIST_FOREACH (link, &l->sessions) {
+        struct node_session *s = LIST_ENTRY(link, struct node_session, link);
+
+        if (s->state == NODE_ASKED && !s->resuming) {
+            struct sync_event event = {.type = SYNC_LEAVE, .member = s->rank};
+
+            CHECK(node_exec(l, &event, NULL, NULL) == OK);
+        }
+    }
+}
+
+enum err node_restore_begin(struct node_lane *l)
+{
+    enum err rc = restore_room(l);
+
+    if (rc == OK && l->restore_timer.loop == NULL) {
+        rc = loop_timer_init(&l->restore_timer, l->config.loop, restore_timeout, l);
+    }
+    if (rc == OK) {
+        restore_postpone(l);
+        l->restoring = true;
+        l->restored_members = l->config.site.sync.members_min > 0
+                                  ? l->config.site.sync.members_min
+                                  : UINT32_MAX; /* Not known: wait all the time. */
+        loop_timer_start_in(&l->restore_timer, l->config.restore_ns);
+        node_lane_trace(l, "waits for workers to come back");
+    }
+    return rc;
+}
+
+enum err node_restore_load(struct node_lane *l, struct err_text *text)
+{
+    const struct node_site *site = &l->config.site;
+    bool found = false;
+    enum err rc = restore_room(l);
+
+    l->restored_clock = UINT64_MAX;
+    for (uint32_t shard = l->config.number; shard < site->shards && rc == OK;
+         shard += site->lanes) {
+        char name[STORE_NAME_BYTES];
+        uint64_t number;
+        uint32_t skipped = 0;
+
+        rc = checkpoint_newest(l->config.store, site->name, shard, name, sizeof(name), &number,
+                               &skipped, text);
+        if (skipped > 0) {
+            LOG_WRN("node", "%u damaged checkpoints of shard %u skipped: %s", skipped, shard,
+                    text->text);
+        }
+        if (rc == OK) {
+            rc = checkpoint_read(l->config.store, name, &restore_events, l, text);
+            found = true;
+        } else if (rc == ERR_NOT_FOUND) {
+            l->restored_clock = 0;
+            rc = OK;
+        }
+    }
+    l->restored_clock = l->restored_clock == UINT64_MAX ? 0 : l->restored_clock;
+    l->saved_clock = l->restored_clock;
+    if (rc == OK && found) {
+        LOG_INF("node", "lane %u goes on from checkpoint %" PRIu64 " of clock %" PRIu64,
+                l->config.number, l->save_number, l->restored_clock);
+        rc = node_restore_begin(l);
+    }
+    return rc;
+}
+
+/* What workers have. */
+
+static enum err restore_offer_room(struct node_session *s)
+{
+    uint64_t *offered;
+
+    if (s->offered_count == s->lane->chunks_count && s->offered != NULL) {
+        return OK;
+    }
+    offered = mem_calloc((size_t)s->lane->chunks_count + 1, sizeof(*offered));
+    if (offered == NULL) {
+        return ERR_NOMEM;
+    }
+    if (s->offered != NULL) {
+        memcpy(offered, s->offered, s->offered_count * sizeof(*offered));
+    }
+    mem_free(s->offered);
+    s->offered = offered;
+    s->offered_count = s->lane->chunks_count;
+    return OK;
+}
+
+static enum err restore_offer(struct node_session *s, const struct net_frame *frame)
+{
+    struct node_lane *l = s->lane;
+    struct wire_offer offer;
+    enum err rc = wire_offer_decode(&frame->header, frame->body, frame->header.body_bytes, &offer);
+
+    if (rc != OK) {
+        return ERR_PEER;
+    }
+    if (!l->restoring || !s->resuming) {
+        return OK; /* Too late to matter: it will get what it lacks. */
+    }
+    rc = restore_room(l);
+    if (rc == OK) {
+        rc = restore_offer_room(s);
+    }
+    for (uint32_t i = 0; i < offer.count && rc == OK; i++) {
+        uint32_t index = table_store_find(l->tables, offer.table, offer.chunk + i);
+
+        if (index != TABLE_STORE_NONE) {
+            s->offered[index] = wire_offer_version(&offer, i);
+            s->offers_due -= s->offers_due > 0;
+        }
+    }
+    node_restore_look(l);
+    return rc;
+}
+
+/* Who has the newest of each chunk that nobody was asked for yet. */
+static void restore_choose(struct node_lane *l)
+{
+    for (uint32_t c = 0; c < l->restored_count; c++) {
+        struct node_restored *r = &l->restored[c];
+        uint64_t best = r->version;
+
+        if (r->from != NULL) {
+            continue;
+        }
+        LIST_FOREACH (link, &l->sessions) {
+            struct node_session *s = LIST_ENTRY(link, struct node_session, link);
+
+            if (s->resuming && c < s->offered_count && s->offered[c] > best) {
+                best = s->offered[c];
+                r->from = s;
+            }
+        }
+    }
+}
+
+/* Ask a worker for the chunks of one table that only it has. */
+static enum err restore_ask(struct node_lane *l, struct node_session *s, uint16_t table)
+{
+    uint32_t chunks[WIRE_PULL_CHUNKS_MAX];
+    struct wire_pull pull = {.table = table, .chunks = chunks};
+    struct buf *frame;
+    uint32_t planes = table_apply_planes(&table_store_schema(l->tables, table)->apply);
+    uint32_t index = 0;
+    enum err rc = OK;
+
+    while (index < l->restored_count && rc == OK) {
+        pull.count = 0;
+        for (; index < l->restored_count && pull.count < WIRE_PULL_CHUNKS_MAX; index++) {
+            if (l->restored[index].from == s && l->restored[index].wanted == 0 &&
+                l->restored[index].version < s->offered[index] &&
+                table_store_table(l->tables, index) == table) {
+                chunks[pull.count++] = table_store_chunk(l->tables, index);
+                l->restored[index].wanted = 1 + planes;
+            }
+        }
+        if (pull.count > 0) {
+            rc = wire_pull_encode(l->pool, &pull, &frame);
+            if (rc == OK) {
+                rc = net_peer_send_sealed(s->peer, NET_DATA, frame);
+                if (rc != OK) {
+                    buf_unref(frame);
+                }
+            }
+        }
+    }
+    return rc;
+}
+
+static void restore_fetch(struct node_lane *l)
+{
+    l->fetching = true;
+    restore_choose(l);
+    LIST_FOREACH (link, &l->sessions) {
+        struct node_session *s = LIST_ENTRY(link, struct node_session, link);
+
+        for (uint16_t t = 0; t < l->next_table && s->resuming; t++) {
+            if (table_store_schema(l->tables, t) != NULL && restore_ask(l, s, t) != OK) {
+                net_peer_close(s->peer, "no room to ask for its copy");
+                break;
+            }
+        }
+    }
+}
+
+/* Values have come, and the state before them if there is one: this is what we have now. */
+static void restore_install(struct node_lane *l, uint32_t index,
+                            const struct wire_snapshot_chunk *in)
+{
+    struct node_restored *r = &l->restored[index];
+    size_t bytes = table_store_elements(l->tables, index) * sizeof(float);
+
+    if (r->state != NULL) {
+        memcpy(table_store_state(l->tables, index), buf_bytes(r->state), bytes);
+        buf_unref(r->state);
+        r->state = NULL;
+    }
+    memcpy(table_store_values(l->tables, index), in->chunk.payload, bytes);
+    l->chunks[index]->changed = true;
+    r->version = in->chunk.clock;
+    memset(l->contained + restore_at(index, 0), 0, SYNC_MEMBERS_MAX * sizeof(uint64_t));
+    for (uint32_t i = 0; i < in->member_count; i++) {
+        struct wire_member m = wire_member(in->members, i);
+
+        if (m.rank < SYNC_MEMBERS_MAX) {
+            l->contained[restore_at(index, m.rank)] = m.ahead;
+        }
+    }
+}
+
+static enum err restore_snapshot(struct node_session *s, const struct net_frame *frame)
+{
+    struct node_lane *l = s->lane;
+    struct wire_snapshot_chunk in;
+    struct node_restored *r;
+    uint16_t table;
+    uint32_t index;
+    enum err rc =
+        wire_snapshot_chunk_decode(&frame->header, frame->body, frame->header.body_bytes, &in);
+
+    if (rc != OK) {
+        return ERR_PEER;
+    }
+    table = in.chunk.table & (uint16_t)~WIRE_TABLE_PLANE;
+    index = table_store_find(l->tables, table, in.chunk.chunk);
+    r = l->restoring && index < l->restored_count ? &l->restored[index] : NULL;
+    if (r == NULL || r->from != s || r->wanted == 0) {
+        return OK; /* Not asked for any more. */
+    }
+    if (in.chunk.payload_bytes != table_store_elements(l->tables, index) * 4) {
+        return ERR_PEER;
+    }
+    if (table == in.chunk.table) {
+        restore_install(l, index, &in);
+    } else if (r->state == NULL && table_store_state(l->tables, index) != NULL) {
+        rc = net_frame_keep(frame, l->pool, &r->state);
+        if (rc != OK) {
+            return rc;
+        }
+    } else {
+        return ERR_PEER;
+    }
+    r->wanted--;
+    node_restore_look(l);
+    return OK;
+}
+
+enum err node_take_restore(struct node_session *s, const struct net_frame *frame)
+{
+    if (!node_session_is_worker(s)) {
+        return ERR_PEER;
+    }
+    return frame->header.type == WIRE_OFFER ? restore_offer(s, frame) : restore_snapshot(s, frame);
+}
+
+/* Ask others for what somebody who is gone did not bring. */
+static bool restore_source_lost(struct node_lane *l)
+{
+    bool lost = false;
+
+    for (uint32_t c = 0; c < l->restored_count; c++) {
+        struct node_restored *r = &l->restored[c];
+        bool alive = r->from == NULL || r->wanted == 0;
+
+        LIST_FOREACH (link, &l->sessions) {
+            alive = alive || LIST_ENTRY(link, struct node_session, link) == r->from;
+        }
+        if (!alive) {
+            buf_unref(r->state);
+            r->state = NULL;
+            r->from = NULL;
+            r->wanted = 0;
+            lost = true;
+        }
+    }
+    return lost;
+}
+
+static bool restore_complete(const struct node_lane *l)
+{
+    for (uint32_t c = 0; c < l->restored_count; c++) {
+        if (l->restored[c].wanted > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Is everybody back whom the checkpoint knows (or as many as there must be)? One who comes as a new
+ * process is back too, and has nothing to bring. */
+static bool restore_all_back(const struct node_lane *l)
+{
+    uint32_t back = 0;
+    uint32_t missing = 0;
+
+    for (uint32_t r = 0; r < SYNC_MEMBERS_MAX; r++) {
+        const struct node_session *s = l->by_rank[r];
+
+        missing += l->restored_incarnation[r] != 0 && s == NULL;
+        back += s != NULL && s->resuming;
+        if (s != NULL && s->resuming && s->offers_due > 0) {
+            return false;
+        }
+    }
+    return l->patience_over || (l->roster ? missing == 0 : back >= l->restored_members);
+}
+
+void node_restore_look(struct node_lane *l)
+{
+    if (!l->restoring) {
+        return;
+    }
+    if (restore_source_lost(l)) {
+        l->fetching = false;
+    }
+    if (!l->fetching && restore_all_back(l)) {
+        restore_fetch(l);
+    }
+    if (l->fetching && restore_complete(l)) {
+        node_restore_end(l);
+    }
+}
+
+/* Going on. */
+
+static enum err restore_member(struct node_lane *l, struct node_session *s, uint64_t clock)
+{
+    struct sync_event event = {
+        .type = SYNC_JOIN, .member = s->rank, .rank = s->rank, .resume = true, .clock = clock};
+    enum err rc = node_exec(l, &event, NULL, NULL);
+
+    for (uint32_t c = 0; c < l->restored_count && rc == OK; c++) {
+        sync_restore_member(&l->sync, c, s->rank, l->contained[restore_at(c, s->rank)]);
+    }
+    return rc;
+}
+
+/* Up to where all that a worker had is in: with copies its own word, else the checkpoint's. */
+static uint64_t restore_clock_of(const struct node_lane *l, const struct node_session *s)
+{
+    uint64_t clock = l->ack == NODE_ACK_STORED ? l->restored_clock : s->resume_clock;
+
+    return s->resume_entry > clock + 1 ? s->resume_entry - 1 : clock;
+}
+
+/* Did the checkpoint, or some copy, know this life of the worker? If there was no checkpoint yet,
+ * nothing was acknowledged to anybody: all of it comes again. */
+static bool restore_known(const struct node_lane *l, const struct node_session *s)
+{
+    return l->ack != NODE_ACK_STORED || l->save_number == 0 ||
+           l->restored_incarnation[s->rank] == net_peer_incarnation(s->peer);
+}
+
+/* What the worker's copy lacks. */
+static void restore_mark(struct node_session *s)
+{
+    struct node_lane *l = s->lane;
+
+    node_deliver_all_dirty(s, true);
+    for (uint32_t c = 0; c < s->offered_count; c++) {
+        if (s->offered[c] >= l->restored[c].version) {
+            node_deliver_mark(s, c, false);
+        }
+    }
+}
+
+static void restore_versions(struct node_lane *l)
+{
+    const struct node_lane_witness *witness = l->config.witness;
+
+    for (uint32_t c = 0; c < l->restored_count; c++) {
+        sync_restore(&l->sync, c, l->restored[c].version);
+        if (witness != NULL && witness->restored != NULL) {
+            witness->restored(table_store_table(l->tables, c), table_store_chunk(l->tables, c),
+                              l->restored[c].version, table_store_values(l->tables, c),
+                              table_store_elements(l->tables, c), l->config.user);
+        }
+    }
+    node_lane_trace(l, "goes on from clock %" PRIu64, sync_version(&l->sync));
+}
+
+/* Nothing is sent to anybody before all are in: chunks say whose updates they contain. */
+void node_restore_end(struct node_lane *l)
+{
+    struct sync_event go_on = {.type = SYNC_CONTINUE};
+
+    loop_timer_stop(&l->restore_timer);
+    l->fresh = false;
+    sync_restart(&l->sync);
+    restore_versions(l);
+    LIST_FOREACH (link, &l->sessions) {
+        struct node_session *s = LIST_ENTRY(link, struct node_session, link);
+
+        if (s->state == NODE_ASKED && s->resuming) {
+            s->resuming = restore_known(l, s);
+            if (s->resuming) {
+                restore_mark(s);
+                if (restore_member(l, s, restore_clock_of(l, s)) != OK) {
+                    net_peer_close(s->peer, "no memory for a member");
+                }
+            }
+        }
+    }
+    l->restoring = false;
+    l->fetching = false;
+    node_restore_forget(l);
+    CHECK(node_exec(l, &go_on, NULL, NULL) == OK);
+    node_operate_newcomers(l);
+    LIST_FOREACH (link, &l->sessions) {
+        struct node_session *s = LIST_ENTRY(link, struct node_session, link);
+
+        node_deliver_flush(s);
+        if (s->save_call != 0) {
+            node_keep_start(l); /* Asked for while there was nothing to save. */
+        }
+    }
+    loop_task_post(&l->drain);
+}

@@ -1,0 +1,242 @@
+/* A server's lane, on its own thread: it is built, asked and ended there. */
+
+#include "base/mem.h"
+#include "node/server_state.h"
+#include "obs/metric.h"
+#include "store/store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SERVER_SERIES = 512,
+    SERVER_LEAVE_MS = LIMIT_SOFT_CLOSE_MS + 500, /* For good-byes to arrive. */
+    SERVER_LEAVE_POLL_MS = 5,
+};
+
+/* There is room for all calls that can be under way. */
+static void server_lane_answer(struct server_call *call, enum err rc)
+{
+    call->rc = rc;
+    CHECK(mailbox_post(call->lane->server->answers, call) == OK);
+}
+
+/* Building. */
+
+static void server_lane_trace(const char *line, void *user)
+{
+    const struct server_lane *l = user;
+    const struct node_server_config *config = &l->server->config;
+
+    config->trace(config->first_number + l->index, line, config->user);
+}
+
+static enum err server_lane_transport(struct server_lane *l, struct net_transport **transport_out,
+                                      struct err_text *text)
+{
+    const struct node_server_config *config = &l->server->config;
+    struct loop *loop = lane_loop(l->lane);
+    enum err rc;
+
+    if (config->tls.cert_path == NULL) {
+        net_socket_transport_init(&l->plain, loop, NULL);
+        *transport_out = &l->plain.base;
+        return OK;
+    }
+    rc = net_tls_transport_create(loop, &config->tls, &l->tls, text);
+    if (rc == OK) {
+        *transport_out = net_tls_transport_base(l->tls);
+    }
+    return rc;
+}
+
+static struct net_address server_lane_listen(const struct server_lane *l)
+{
+    struct net_address at = l->server->config.listen;
+    unsigned port = (unsigned)strtoul(at.port, NULL, 10);
+
+    if (port != 0) {
+        (void)snprintf(at.port, sizeof(at.port), "%u", (port + l->index) & 0xffff);
+    }
+    return at;
+}
+
+static enum err server_lane_node(struct server_lane *l, struct net_transport *transport,
+                                 struct err_text *text)
+{
+    const struct node_server_config *config = &l->server->config;
+    struct node_lane_config lane = {
+        .loop = lane_loop(l->lane),
+        .registry = l->registry,
+        .transport = transport,
+        .identity = config->identity,
+        .incarnation = l->incarnation,
+        .seed = l->seed,
+        .insecure = l->tls == NULL,
+        .site = config->site,
+        .number = config->first_number + l->index,
+        .listen = server_lane_listen(l),
+        .first = config->first,
+        .store = l->store,
+        .pace_bytes_per_s = config->pace_bytes_per_s,
+        .trace = config->trace == NULL ? NULL : server_lane_trace,
+        .user = l,
+    };
+
+    return node_lane_create(&lane, &l->node, text);
+}
+
+void server_lane_end(void *lane)
+{
+    struct server_lane *l = lane;
+
+    node_lane_destroy(l->node);
+    store_destroy(l->store);
+    net_tls_transport_destroy(l->tls);
+    obs_registry_destroy(l->registry);
+    loop_timer_deinit(&l->leaving);
+    l->node = NULL;
+    l->store = NULL;
+    l->tls = NULL;
+    l->registry = NULL;
+}
+
+static void server_lane_left(struct loop_timer *timer, void *user);
+
+static enum err server_lane_build(struct server_lane *l, struct err_text *text)
+{
+    const struct node_server_config *config = &l->server->config;
+    struct net_transport *transport = NULL;
+    enum err rc = obs_registry_create(SERVER_SERIES, &l->registry);
+
+    if (rc == OK) {
+        rc = loop_timer_init(&l->leaving, lane_loop(l->lane), server_lane_left, l);
+    }
+    if (rc == OK) {
+        rc = server_lane_transport(l, &transport, text);
+    }
+    if (rc == OK && config->store != NULL) {
+        rc = store_dir_create(config->store, lane_loop(l->lane), &l->store, text);
+    }
+    if (rc == OK) {
+        rc = server_lane_node(l, transport, text);
+    }
+    if (rc != OK) {
+        server_lane_end(l);
+        return rc;
+    }
+    l->bound = *node_lane_address(l->node);
+    return OK;
+}
+
+/* Telling where all lanes are. */
+
+static enum err server_lane_tell(struct server_lane *l, struct err_text *text)
+{
+    const struct node_server *s = l->server;
+    struct node_place *places;
+    enum err rc;
+
+    if (l->index != 0) {
+        return OK;
+    }
+    places = mem_calloc(s->lanes_count, sizeof(*places));
+    if (places == NULL) {
+        return err_text_set(text, ERR_NOMEM, "no memory to tell where the lanes are");
+    }
+    for (uint32_t i = 0; i < s->lanes_count; i++) {
+        places[i].lane = s->config.first_number + i;
+        (void)net_address_format(&s->lanes[i].told, places[i].address);
+    }
+    rc = node_lane_tell(l->node, places, s->lanes_count);
+    mem_free(places);
+    return rc == OK ? OK : err_text_set(text, rc, "cannot tell where the lanes are");
+}
+
+/* Leaving. */
+
+static void server_lane_saved(enum err rc, void *user)
+{
+    struct server_lane *l = user;
+
+    (void)err_text_set(&l->control.text, rc, "the checkpoint of lane %" PRIu32 ": %s",
+                       l->server->config.first_number + l->index, err_string(rc));
+    server_lane_answer(&l->control, rc);
+}
+
+/* What is still being restored is in the store already. */
+static void server_lane_save(struct server_lane *l)
+{
+    struct node_lane_stats stats;
+    enum err rc = OK;
+
+    node_lane_stats(l->node, &stats);
+    if (!stats.restoring) {
+        rc = node_lane_save(l->node, server_lane_saved, l);
+    }
+    if (rc != OK || stats.restoring) {
+        server_lane_answer(&l->control, rc);
+    }
+}
+
+/* Everybody has heard the good-bye, or there is no more time. Who comes meanwhile gets it too. */
+static void server_lane_left(struct loop_timer *timer, void *user)
+{
+    struct server_lane *l = user;
+
+    node_lane_shut(l->node, l->server->bye);
+    if (node_lane_peers(l->node) == 0 || loop_now_ns(lane_loop(l->lane)) > l->leave_until_ns) {
+        server_lane_answer(&l->control, OK);
+        return;
+    }
+    loop_timer_start_in(timer, (int64_t)SERVER_LEAVE_POLL_MS * 1000000);
+}
+
+static void server_lane_shut(struct server_lane *l)
+{
+    l->leave_until_ns = loop_now_ns(lane_loop(l->lane)) + (int64_t)SERVER_LEAVE_MS * 1000000;
+    loop_timer_start_in(&l->leaving, 0);
+}
+
+static bool server_lane_worth(struct server_lane *l)
+{
+    struct node_lane_stats stats;
+
+    node_lane_stats(l->node, &stats);
+    return l->store != NULL && (stats.updates > 0 || stats.members > 0 || stats.version > 0);
+}
+
+void server_lane_run(void *user)
+{
+    struct server_call *call = user;
+    struct server_lane *l = call->lane;
+
+    switch (call->step) {
+    case SERVER_BUILD:
+        server_lane_answer(call, server_lane_build(l, &call->text));
+        break;
+    case SERVER_TELL:
+        server_lane_answer(call, server_lane_tell(l, &call->text));
+        break;
+    case SERVER_LOOK:
+        call->worth = server_lane_worth(l);
+        server_lane_answer(call, OK);
+        break;
+    case SERVER_SAVE:
+        server_lane_save(l);
+        break;
+    case SERVER_SHUT:
+        server_lane_shut(l);
+        break;
+    case SERVER_END:
+        server_lane_end(l);
+        server_lane_answer(call, OK);
+        break;
+    case SERVER_STATUS:
+        call->status = l->node == NULL ? NULL : node_lane_status(l->node);
+        server_lane_answer(call, OK);
+        break;
+    }
+}

@@ -1,0 +1,582 @@
+/* A server with its threads: started, asked, used by workers, stopped, started again. */
+
+#include "node/server.h"
+
+#include "node/testing.h"
+#include "store/checkpoint.h"
+
+#include <dirent.h>
+#include <ftw.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ROWS = 400, WIDTH = 1000 };
+
+/* The owner, and what it was told. */
+struct owner {
+    struct loop *loop;
+    struct node_server *server;
+    bool listening, ready, stopped, failed;
+    enum err rc;
+    char text[512];
+    json_t *status;
+    uint32_t answers;
+};
+
+static void owner_listening(struct node_server *s, void *user)
+{
+    struct owner *o = user;
+
+    (void)s;
+    o->listening = true;
+}
+
+static void owner_failed(struct node_server *s, enum err rc, const char *text, void *user)
+{
+    struct owner *o = user;
+
+    (void)s;
+    o->failed = true;
+    o->rc = rc;
+    (void)snprintf(o->text, sizeof(o->text), "%s", text);
+}
+
+static void owner_ready(struct node_server *s, void *user)
+{
+    struct owner *o = user;
+
+    (void)s;
+    o->ready = true;
+}
+
+static void owner_stopped(struct node_server *s, enum err rc, const char *text, void *user)
+{
+    struct owner *o = user;
+
+    (void)s;
+    o->stopped = true;
+    o->rc = rc;
+    (void)snprintf(o->text, sizeof(o->text), "%s", text);
+}
+
+static const struct node_server_events owner_events = {
+    .listening = owner_listening,
+    .failed = owner_failed,
+    .ready = owner_ready,
+    .stopped = owner_stopped,
+};
+
+static void owner_answered(uint32_t index, struct json_t *status, void *user)
+{
+    struct owner *o = user;
+
+    (void)index;
+    json_decref(o->status);
+    o->status = status;
+    o->answers++;
+}
+
+/* Turn the loop until one of the two is true. */
+static void owner_wait(struct owner *o, const bool *this, const bool *that)
+{
+    int64_t until = loop_now_ns(o->loop) + (int64_t)TESTING_WAIT_S * 1000000000;
+
+    while (!*this && !*that) {
+        assert_true(loop_now_ns(o->loop) < until);
+        loop_turn(o->loop, 100000000);
+    }
+}
+
+static struct node_server_config config_of(struct owner *o, const struct node_site *site)
+{
+    struct node_server_config config = {
+        .loop = o->loop,
+        .site = *site,
+        .lanes = site->lanes,
+        .listen = {.scheme = NET_SCHEME_TCP, .host = "127.0.0.1", .port = "0"},
+        .events = &owner_events,
+        .user = o,
+    };
+
+    assert_int_equal(pki_identity_make(WIRE_ROLE_SERVER, site->name, "s0", &config.identity, NULL),
+                     OK);
+    return config;
+}
+
+static void owner_start(struct owner *o, const struct node_server_config *config)
+{
+    struct err_text text = {""};
+
+    o->listening = o->ready = o->stopped = o->failed = false;
+    if (node_server_create(config, &o->server, &text) != OK) {
+        fail_msg("%s", text.text);
+    }
+    owner_wait(o, &o->listening, &o->failed);
+    if (o->failed) {
+        fail_msg("%s", o->text);
+    }
+    node_server_tell(o->server, NULL);
+    owner_wait(o, &o->ready, &o->failed);
+    assert_true(o->ready);
+}
+
+static void owner_stop(struct owner *o)
+{
+    node_server_stop(o->server, "the test is over");
+    owner_wait(o, &o->stopped, &o->failed);
+    if (o->rc != OK) {
+        fail_msg("%s", o->text);
+    }
+    node_server_destroy(o->server);
+    o->server = NULL;
+}
+
+static const json_t *owner_ask(struct owner *o, uint32_t index)
+{
+    uint32_t before = o->answers;
+    int64_t until = loop_now_ns(o->loop) + (int64_t)TESTING_WAIT_S * 1000000000;
+
+    assert_true(node_server_ask(o->server, index, owner_answered, o));
+    assert_false(node_server_ask(o->server, index, owner_answered, o));
+    while (o->answers == before) {
+        assert_true(loop_now_ns(o->loop) < until);
+        loop_turn(o->loop, 100000000);
+    }
+    assert_non_null(o->status);
+    return o->status;
+}
+
+static void owner_close(struct owner *o)
+{
+    json_decref(o->status);
+    node_server_destroy(o->server);
+    loop_destroy(o->loop);
+}
+
+static struct owner owner_open(void)
+{
+    struct owner o = {.loop = NULL};
+
+    assert_int_equal(loop_create(&o.loop), OK);
+    return o;
+}
+
+/* Workers on the owner's loop. */
+struct crew {
+    struct testing_site t;
+    uint16_t table;
+    uint32_t count;
+};
+
+static struct table_schema crew_schema(void)
+{
+    struct table_schema_text in = {.name = "model", .rows = ROWS, .width = WIDTH};
+    struct table_schema out;
+
+    assert_int_equal(table_schema_parse(&in, &out, NULL), OK);
+    return out;
+}
+
+static void crew_open(struct crew *c, struct owner *o, const struct net_address *first,
+                      uint32_t count, uint64_t lives)
+{
+    struct table_schema schema = crew_schema();
+    struct node_op ops[TESTING_WORKERS] = {0};
+
+    *c = (struct crew){.t = {.loop = o->loop, .lives = lives}, .count = count};
+    assert_int_equal(obs_registry_create(512, &c->t.registry), OK);
+    net_socket_transport_init(&c->t.transport, o->loop, NULL);
+    for (uint32_t i = 0; i < count; i++) {
+        testing_worker_start_at(&c->t, i, first);
+        node_worker_table(c->t.workers[i], &schema, &ops[i]);
+    }
+    testing_done(&c->t, ops, count);
+    c->table = (uint16_t)ops[0].value;
+    for (uint32_t i = 0; i < count; i++) {
+        node_worker_join(c->t.workers[i], &ops[i]);
+    }
+    testing_done(&c->t, ops, count);
+}
+
+/* All push one to every element, and end the clock. */
+static void crew_round(struct crew *c)
+{
+    struct node_op ops[TESTING_WORKERS] = {0};
+    float *ones = malloc(sizeof(float) * ROWS * WIDTH);
+
+    assert_non_null(ones);
+    for (uint32_t i = 0; i < ROWS * WIDTH; i++) {
+        ones[i] = 1;
+    }
+    for (uint32_t i = 0; i < c->count; i++) {
+        node_worker_push(c->t.workers[i], c->table, 0, ROWS * WIDTH, ones, 1, &ops[i]);
+    }
+    testing_done(&c->t, ops, c->count);
+    for (uint32_t i = 0; i < c->count; i++) {
+        node_worker_clock(c->t.workers[i], 1, &ops[i]);
+    }
+    testing_done(&c->t, ops, c->count);
+    free(ones);
+}
+
+/* Every element, as the first worker reads it. */
+static void crew_expect(struct crew *c, float expected)
+{
+    float *values = calloc(ROWS * WIDTH, sizeof(float));
+    struct node_op op = {0};
+
+    assert_non_null(values);
+    node_worker_read(c->t.workers[0], c->table, 0, ROWS * WIDTH, values, &op);
+    testing_done(&c->t, &op, 1);
+    for (uint32_t i = 0; i < ROWS * WIDTH; i++) {
+        assert_float_equal(values[i], expected, 0);
+    }
+    free(values);
+}
+
+static void crew_close(struct crew *c)
+{
+    for (uint32_t i = 0; i < TESTING_WORKERS; i++) {
+        testing_worker_stop(&c->t, i);
+    }
+    obs_registry_destroy(c->t.registry);
+}
+
+static void crew_leave(struct crew *c)
+{
+    struct node_op ops[TESTING_WORKERS] = {0};
+
+    for (uint32_t i = 0; i < c->count; i++) {
+        node_worker_leave(c->t.workers[i], &ops[i]);
+    }
+    testing_done(&c->t, ops, c->count);
+}
+
+static uint64_t number_of(const json_t *status, const char *key)
+{
+    assert_true(json_is_integer(json_object_get(status, key)));
+    return (uint64_t)json_integer_value(json_object_get(status, key));
+}
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *at)
+{
+    (void)st;
+    (void)flag;
+    (void)at;
+    return remove(path);
+}
+
+static void remove_folder(const char *path)
+{
+    (void)nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void test_workers_train_on_all_lanes(void **state)
+{
+    struct node_site site = testing_site_of("bsp", 0, NODE_PULL, 3, 2);
+    struct owner o = owner_open();
+    struct node_server_config config = config_of(&o, &site);
+    struct crew c;
+
+    (void)state;
+    owner_start(&o, &config);
+    assert_int_equal(node_server_lanes(o.server), 3);
+    crew_open(&c, &o, node_server_told(o.server, 0), 2, 10);
+    for (int i = 0; i < 5; i++) {
+        crew_round(&c);
+    }
+    crew_expect(&c, 10);
+    for (uint32_t i = 0; i < 3; i++) {
+        const json_t *status = owner_ask(&o, i);
+
+        assert_int_equal(number_of(status, "lane"), i);
+        assert_int_equal(number_of(status, "version"), 5);
+        assert_int_equal(json_array_size(json_object_get(status, "members")), 2);
+        assert_true(number_of(status, "received_bytes") > ROWS * WIDTH);
+        assert_int_equal(json_object_get(status, "settings") != NULL, i == 0);
+    }
+    crew_leave(&c);
+    owner_stop(&o);
+    crew_close(&c);
+    owner_close(&o);
+}
+
+/* What a clean stop keeps, the next server has: also what no regular checkpoint held. */
+static void test_a_stopped_server_goes_on_where_it_was(void **state)
+{
+    struct node_site site = testing_site_of("bsp", 0, NODE_BROADCAST, 2, 2);
+    char folder[] = "/tmp/strait-server-XXXXXX";
+    struct owner o = owner_open();
+    struct node_server_config config = config_of(&o, &site);
+    const json_t *status;
+    struct crew c;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    config.store = folder;
+    owner_start(&o, &config);
+    crew_open(&c, &o, node_server_told(o.server, 0), 2, 10);
+    for (int i = 0; i < 3; i++) {
+        crew_round(&c);
+    }
+    owner_stop(&o);
+    crew_close(&c);
+    owner_start(&o, &config);
+    status = json_object_get(owner_ask(&o, 1), "checkpoint");
+    assert_int_equal(number_of(status, "number"), 1);
+    assert_int_equal(number_of(status, "clock"), 3);
+    crew_open(&c, &o, node_server_told(o.server, 0), 2, 20);
+    crew_expect(&c, 6);
+    crew_round(&c);
+    crew_expect(&c, 8);
+    crew_close(&c);
+    owner_close(&o);
+    remove_folder(folder);
+}
+
+static void test_nothing_is_kept_of_a_site_that_never_began(void **state)
+{
+    struct node_site site = testing_site_of("bsp", 0, NODE_PULL, 2, 2);
+    char folder[] = "/tmp/strait-server-XXXXXX";
+    struct owner o = owner_open();
+    struct node_server_config config = config_of(&o, &site);
+    struct store *store;
+    char name[STORE_NAME_BYTES];
+    uint64_t number;
+    uint32_t skipped;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    config.store = folder;
+    owner_start(&o, &config);
+    owner_stop(&o);
+    assert_int_equal(store_dir_create(folder, NULL, &store, NULL), OK);
+    assert_int_equal(
+        checkpoint_newest(store, "home", 0, name, sizeof(name), &number, &skipped, NULL),
+        ERR_NOT_FOUND);
+    store_destroy(store);
+    owner_close(&o);
+    remove_folder(folder);
+}
+
+/* Two servers of one site, each with two lanes. */
+static void test_two_servers_make_one_site(void **state)
+{
+    struct node_site site = testing_site_of("ssp", 1, NODE_PULL, 4, 2);
+    struct owner one = owner_open();
+    struct owner two = {.loop = one.loop};
+    struct node_server_config config = config_of(&one, &site);
+    const json_t *status;
+    struct crew c;
+
+    (void)state;
+    config.lanes = 2;
+    owner_start(&one, &config);
+    status = owner_ask(&one, 0);
+    assert_int_equal(number_of(status, "lanes_known"), 2);
+    assert_int_equal(json_array_size(json_object_get(status, "lanes_missing")), 2);
+    config = config_of(&two, &site);
+    config.lanes = 2;
+    config.first_number = 2;
+    config.first = *node_server_told(one.server, 0);
+    assert_int_equal(pki_identity_make(WIRE_ROLE_SERVER, "home", "s1", &config.identity, NULL), OK);
+    owner_start(&two, &config);
+    crew_open(&c, &one, node_server_told(one.server, 0), 2, 10);
+    assert_null(json_object_get(owner_ask(&one, 0), "lanes_missing"));
+    for (int i = 0; i < 4; i++) {
+        crew_round(&c);
+    }
+    crew_leave(&c);
+    assert_int_equal(number_of(owner_ask(&two, 1), "version"), 4);
+    owner_stop(&two);
+    owner_stop(&one);
+    crew_close(&c);
+    json_decref(two.status);
+    owner_close(&one);
+}
+
+static void test_a_port_in_use_fails_with_its_name(void **state)
+{
+    struct node_site site = testing_site_of("bsp", 0, NODE_PULL, 2, 1);
+    struct owner o = owner_open();
+    struct owner other = {.loop = o.loop};
+    struct node_server_config config = config_of(&o, &site);
+    char address[NET_ADDRESS_BYTES];
+
+    (void)state;
+    owner_start(&o, &config);
+    config.listen = *node_server_bound(o.server, 1);
+    config.user = &other;
+    assert_int_equal(node_server_create(&config, &other.server, NULL), OK);
+    owner_wait(&other, &other.listening, &other.failed);
+    assert_true(other.failed);
+    assert_non_null(strstr(other.text, net_address_format(&config.listen, address)));
+    node_server_destroy(other.server);
+    owner_stop(&o);
+    owner_close(&o);
+}
+
+static void test_lanes_listen_on_ports_that_follow_each_other(void **state)
+{
+    struct node_site site = testing_site_of("bsp", 0, NODE_PULL, 2, 1);
+    struct owner o = owner_open();
+    struct node_server_config config = config_of(&o, &site);
+    bool done = false;
+
+    (void)state;
+    /* The port behind a free one may be taken: then another is tried. */
+    for (int tries = 0; tries < 50 && !done; tries++) {
+        struct err_text text;
+
+        (void)snprintf(config.listen.port, sizeof(config.listen.port), "%d", 20011 + 97 * tries);
+        o.listening = o.failed = false;
+        assert_int_equal(node_server_create(&config, &o.server, &text), OK);
+        owner_wait(&o, &o.listening, &o.failed);
+        done = o.listening;
+        if (done) {
+            int first = atoi(node_server_bound(o.server, 0)->port);
+
+            assert_int_equal(first, 20011 + 97 * tries);
+            assert_int_equal(atoi(node_server_bound(o.server, 1)->port), first + 1);
+        }
+        node_server_destroy(o.server);
+        o.server = NULL;
+    }
+    assert_true(done);
+    owner_close(&o);
+}
+
+static void expect_refused(const struct node_server_config *config, const char *part)
+{
+    struct node_server *server = NULL;
+    struct err_text text = {""};
+
+    assert_int_equal(node_server_create(config, &server, &text), ERR_INVALID);
+    assert_null(server);
+    if (strstr(text.text, part) == NULL) {
+        fail_msg("\"%s\" does not say \"%s\"", text.text, part);
+    }
+}
+
+static void test_settings_that_cannot_be_are_refused(void **state)
+{
+    struct node_site site = testing_site_of("bsp", 0, NODE_PULL, 4, 1);
+    struct owner o = owner_open();
+    struct node_server_config good = config_of(&o, &site);
+    struct node_server_config config = good;
+
+    (void)state;
+    config.lanes = 0;
+    expect_refused(&config, "lanes");
+    config.lanes = 3;
+    config.first_number = 2;
+    expect_refused(&config, "the site has 4");
+    config = good;
+    (void)snprintf(config.listen.port, sizeof(config.listen.port), "65533");
+    expect_refused(&config, "4 lanes need as many ports");
+    config = good;
+    config.listen.scheme = NET_SCHEME_UNIX;
+    expect_refused(&config, "tcp://");
+    config = good;
+    config.listen.scheme = NET_SCHEME_TLS;
+    expect_refused(&config, "tls://");
+    config = good;
+    config.site.shards = 2;
+    expect_refused(&config, "2 shards");
+    owner_close(&o);
+}
+
+static void test_a_folder_that_cannot_be_used_fails_with_its_name(void **state)
+{
+    struct node_site site = testing_site_of("bsp", 0, NODE_PULL, 2, 1);
+    struct owner o = owner_open();
+    struct node_server_config config = config_of(&o, &site);
+
+    (void)state;
+    config.store = "/dev/null/store";
+    assert_int_equal(node_server_create(&config, &o.server, NULL), OK);
+    owner_wait(&o, &o.listening, &o.failed);
+    assert_true(o.failed);
+    assert_non_null(strstr(o.text, "/dev/null/store"));
+    owner_close(&o);
+}
+
+/* At any moment: before it listens, before it is told, with a question under way, while stopping.
+ */
+static void test_it_can_be_destroyed_at_any_moment(void **state)
+{
+    struct node_site site = testing_site_of("bsp", 0, NODE_PULL, 3, 1);
+    struct owner o = owner_open();
+    struct node_server_config config = config_of(&o, &site);
+    char folder[] = "/tmp/strait-server-XXXXXX";
+    struct crew c;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    config.store = folder;
+    for (int moment = 0; moment < 4; moment++) {
+        o.listening = false;
+        assert_int_equal(node_server_create(&config, &o.server, NULL), OK);
+        if (moment >= 1) {
+            owner_wait(&o, &o.listening, &o.failed);
+        }
+        if (moment >= 2) {
+            node_server_tell(o.server, "example.org");
+            assert_string_equal(node_server_told(o.server, 2)->host, "example.org");
+        }
+        if (moment >= 3) {
+            assert_true(node_server_ask(o.server, 1, owner_answered, &o));
+        }
+        node_server_destroy(o.server);
+        o.server = NULL;
+    }
+    owner_start(&o, &config);
+    crew_open(&c, &o, node_server_told(o.server, 0), 1, 10);
+    crew_round(&c);
+    node_server_stop(o.server, "never finished");
+    node_server_destroy(o.server);
+    o.server = NULL;
+    crew_close(&c);
+    owner_close(&o);
+    remove_folder(folder);
+}
+
+static void test_no_memory_is_reported(void **state)
+{
+    struct node_site site = testing_site_of("bsp", 0, NODE_PULL, 2, 1);
+    struct owner o = owner_open();
+    struct node_server_config config = config_of(&o, &site);
+    enum err rc = ERR_NOMEM;
+
+    (void)state;
+    for (uint64_t k = 1; rc != OK; k++) {
+        struct err_text text = {""};
+
+        assert_true(k < 200);
+        mem_fail_at(k, 1);
+        rc = node_server_create(&config, &o.server, &text);
+        mem_fail_at(0, 0);
+        assert_true(rc == OK || (rc == ERR_NOMEM && text.text[0] != '\0'));
+    }
+    owner_close(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_workers_train_on_all_lanes),
+        cmocka_unit_test(test_a_stopped_server_goes_on_where_it_was),
+        cmocka_unit_test(test_nothing_is_kept_of_a_site_that_never_began),
+        cmocka_unit_test(test_two_servers_make_one_site),
+        cmocka_unit_test(test_a_port_in_use_fails_with_its_name),
+        cmocka_unit_test(test_lanes_listen_on_ports_that_follow_each_other),
+        cmocka_unit_test(test_settings_that_cannot_be_are_refused),
+        cmocka_unit_test(test_a_folder_that_cannot_be_used_fails_with_its_name),
+        cmocka_unit_test(test_it_can_be_destroyed_at_any_moment),
+        cmocka_unit_test(test_no_memory_is_reported),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,55 @@
+/* What all members of a site must agree on: how it synchronises, how it delivers, how its shards
+ * are spread. The operator gives it to the servers; workers get it from the first of them. */
+
+#ifndef NODE_SITE_H
+#define NODE_SITE_H
+
+#include "base/limits.h"
+#include "net/address.h"
+#include "sync/sync.h"
+#include "table/schema.h"
+
+enum {
+    NODE_LANES_MAX = 256,
+    NODE_SHARDS_MAX = 4096,
+    NODE_JSON_BYTES_MAX = 60 * 1024, /* Of one operation's text. */
+    NODE_JOB_BYTES = 4096,           /* Of a job's description, with its end. */
+};
+
+#define NODE_RANK_ANY UINT32_MAX
+
+enum node_delivery {
+    NODE_PULL,      /* Workers read when the barrier allows it. */
+    NODE_BROADCAST, /* Servers send each sum as soon as it is complete (F1). */
+};
+
+/* When a run is over, judged by lane 0 from what workers report. */
+struct node_goal {
+    bool has_objective;
+    bool rising; /* A larger objective is better. */
+    double objective;
+    double accuracy; /* Zero: not a goal. */
+};
+
+struct node_site {
+    char name[LIMIT_NAME_BYTES + 1];
+    uint32_t shards;
+    uint32_t lanes; /* Of all servers together; shard s is on lane s % lanes. */
+    enum node_delivery delivery;
+    struct sync_config sync;
+    uint32_t checkpoint_every; /* Clocks; zero: never. */
+    uint32_t checkpoint_keep;  /* Whole checkpoints of each shard; zero: two. */
+    struct node_goal goal;
+    char job[NODE_JOB_BYTES]; /* What workers are to do (run/work.h); empty: they know. */
+};
+
+/* ERR_INVALID with a text that says what does not go together. */
+MUST_USE enum err node_site_check(const struct node_site *site, struct err_text *text);
+
+/* Updates count for good only when they are in a checkpoint: pull delivery with checkpoints. */
+bool node_site_durable(const struct node_site *site);
+
+const char *node_delivery_name(enum node_delivery delivery);
+MUST_USE enum err node_delivery_parse(const char *name, enum node_delivery *out);
+
+#endif

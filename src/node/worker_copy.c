@@ -1,0 +1,330 @@
+/* A worker's copy of the tables (broadcast delivery): it applies the sums that servers send, and is
+ * what a restarted server recovers from. */
+
+#include "base/mem.h"
+#include "node/floats.h"
+#include "node/worker_state.h"
+#include "wire/broadcast.h"
+#include "wire/clock.h"
+#include "wire/pull.h"
+#include "wire/snapshot.h"
+
+#include <string.h>
+
+/* Remember whose updates are in the chunk. */
+static enum err copy_members(struct node_copy *c, const void *members, uint32_t count)
+{
+    if (count > c->member_capacity) {
+        struct wire_member *room = mem_calloc(count, sizeof(*room));
+
+        if (room == NULL) {
+            return ERR_NOMEM;
+        }
+        mem_free(c->members);
+        c->members = room;
+        c->member_capacity = count;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        c->members[i] = wire_member(members, i);
+    }
+    c->member_count = count;
+    return OK;
+}
+
+static uint32_t copy_find(const struct node_worker *w, uint16_t table, uint32_t chunk)
+{
+    return w->copy == NULL ? TABLE_STORE_NONE : table_store_find(w->copy, table, chunk);
+}
+
+enum err node_copy_broadcast(struct node_link *k, const struct net_frame *frame)
+{
+    struct node_worker *w = k->worker;
+    const struct table_schema *schema;
+    struct wire_broadcast b;
+    struct node_copy *c;
+    uint32_t index;
+    enum err rc = wire_broadcast_decode(&frame->header, frame->body, frame->header.body_bytes, &b);
+
+    if (rc != OK) {
+        return ERR_PEER;
+    }
+    index = copy_find(w, b.chunk.table, b.chunk.chunk);
+    if (index == TABLE_STORE_NONE) {
+        return OK; /* A table that this worker does not use. */
+    }
+    if (b.chunk.codec != WIRE_CODEC_F32 ||
+        b.chunk.payload_bytes != table_store_elements(w->copy, index) * 4) {
+        return ERR_PEER;
+    }
+    c = &w->copies[index];
+    if (b.chunk.clock <= c->version) {
+        return OK; /* A whole chunk that came before contains it. */
+    }
+    rc = copy_members(c, b.members, b.member_count);
+    if (rc != OK) {
+        return rc;
+    }
+    schema = &w->tables[b.chunk.table]->schema;
+    (void)table_apply_run(
+        &schema->apply, b.chunk.clock, table_accum_scale(schema->combine, b.chunk.weight),
+        table_store_values(w->copy, index), table_store_state(w->copy, index),
+        node_floats(b.chunk.payload, b.chunk.payload_bytes, w->scratch), b.chunk.payload_bytes / 4);
+    c->version = b.chunk.clock;
+    return OK;
+}
+
+enum err node_copy_snapshot(struct node_link *k, const struct net_frame *frame)
+{
+    struct node_worker *w = k->worker;
+    struct wire_snapshot_chunk in;
+    struct node_copy *c;
+    uint16_t table;
+    uint32_t index;
+    float *to;
+    enum err rc =
+        wire_snapshot_chunk_decode(&frame->header, frame->body, frame->header.body_bytes, &in);
+
+    if (rc != OK) {
+        return ERR_PEER;
+    }
+    table = in.chunk.table & (uint16_t)~WIRE_TABLE_PLANE;
+    index = copy_find(w, table, in.chunk.chunk);
+    if (index == TABLE_STORE_NONE) {
+        return OK;
+    }
+    c = &w->copies[index];
+    if (in.chunk.payload_bytes != table_store_elements(w->copy, index) * 4) {
+        return ERR_PEER;
+    }
+    if (in.chunk.clock < c->version) {
+        return OK; /* What a worker sees never goes back (I4). */
+    }
+    to = table == in.chunk.table ? table_store_values(w->copy, index)
+                                 : table_store_state(w->copy, index);
+    if (to == NULL) {
+        return ERR_PEER;
+    }
+    if (table == in.chunk.table) {
+        rc = copy_members(c, in.members, in.member_count);
+        if (rc != OK) {
+            return rc;
+        }
+        c->version = in.chunk.clock;
+        w->tables[table]->changed_have += !c->have;
+        c->have = true;
+        node_worker_progress(w);
+    }
+    memcpy(to, in.chunk.payload, in.chunk.payload_bytes);
+    return OK;
+}
+
+/* For a server that restarted. */
+
+static bool copy_is_on(const struct node_link *k, uint32_t index)
+{
+    struct node_worker *w = k->worker;
+
+    return node_worker_link_of(w, table_store_table(w->copy, index),
+                               table_store_chunk(w->copy, index)) == k;
+}
+
+/* A chunk is at least of the round that the lane said was closed everywhere. */
+static uint64_t copy_version(const struct node_link *k, uint32_t index)
+{
+    uint64_t version = k->worker->copies[index].version;
+
+    if (!k->worker->site.sync.policy->rounds) {
+        return version; /* It counts updates, not clocks. */
+    }
+    return k->advanced_any && k->advanced > version ? k->advanced : version;
+}
+
+uint32_t node_copy_offers(struct node_link *k)
+{
+    struct node_worker *w = k->worker;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; w->copy != NULL && i < w->copies_count; i++) {
+        count += copy_is_on(k, i);
+    }
+    return count;
+}
+
+/* Chunks [first, first + count) of a table; those of other lanes as zero. */
+static enum err copy_offer_some(struct node_link *k, uint16_t table, uint32_t first, uint32_t count)
+{
+    struct node_worker *w = k->worker;
+    uint64_t versions[WIRE_OFFER_CHUNKS_MAX] = {0};
+    struct wire_offer offer = {.table = table,
+                               .chunk = first,
+                               .origin = w->rank,
+                               .clock = w->clock,
+                               .count = count,
+                               .versions = versions};
+    struct buf *frame;
+    enum err rc;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (node_worker_link_of(w, table, first + i) == k) {
+            versions[i] = copy_version(k, table_store_find(w->copy, table, first + i));
+        }
+    }
+    rc = wire_offer_encode(w->config.pool, &offer, &frame);
+    if (rc == OK) {
+        rc = net_peer_send_sealed(k->peer, NET_CONTROL, frame);
+        if (rc != OK) {
+            buf_unref(frame);
+        }
+    }
+    return rc;
+}
+
+void node_copy_offer(struct node_link *k)
+{
+    struct node_worker *w = k->worker;
+    enum err rc = OK;
+
+    for (uint16_t id = 0; w->copy != NULL && id < TABLE_COUNT_MAX && rc == OK; id++) {
+        uint32_t chunks = w->tables[id] == NULL ? 0 : w->tables[id]->chunks;
+
+        for (uint32_t c = 0; c < chunks && rc == OK; c += WIRE_OFFER_CHUNKS_MAX) {
+            uint32_t left = chunks - c;
+
+            rc = copy_offer_some(k, id, c,
+                                 left < WIRE_OFFER_CHUNKS_MAX ? left : WIRE_OFFER_CHUNKS_MAX);
+        }
+    }
+    if (rc != OK) {
+        /* The server goes on after a while with what others have. */
+        node_worker_notice(w, "lane %u: no room to say what our copy holds", k->number);
+    }
+}
+
+static enum err copy_send(struct node_link *k, uint32_t index, const float *floats, uint16_t plane)
+{
+    struct node_worker *w = k->worker;
+    const struct node_copy *c = &w->copies[index];
+    uint64_t version = copy_version(k, index);
+    struct wire_snapshot_chunk out = {
+        .chunk = {.table = (uint16_t)(table_store_table(w->copy, index) | plane),
+                  .chunk = table_store_chunk(w->copy, index),
+                  .origin = w->rank,
+                  .clock = version,
+                  .payload = (const uint8_t *)floats,
+                  .payload_bytes = table_store_elements(w->copy, index) * 4},
+        .member_count = c->member_count,
+        .members = c->members,
+    };
+    struct buf *frame;
+    enum err rc;
+
+    rc = wire_snapshot_chunk_encode(w->config.pool, &out, &frame);
+    if (rc == OK) {
+        rc = net_peer_send_sealed(k->peer, NET_DATA, frame);
+        if (rc != OK) {
+            buf_unref(frame);
+        }
+    }
+    return rc;
+}
+
+/* Send what was asked for, as far as there is room. */
+void node_copy_flush(struct node_link *k)
+{
+    struct node_worker *w = k->worker;
+    enum err rc = OK;
+
+    for (uint32_t i = 0; k->asked_count > 0 && i < k->asked_size && rc == OK; i++) {
+        if (!k->asked[i]) {
+            continue;
+        }
+        if (k->peer == NULL || !net_peer_has_room(k->peer, 2 * (LIMIT_CHUNK_BYTES + 4096))) {
+            return;
+        }
+        if (table_store_state(w->copy, i) != NULL) {
+            rc = copy_send(k, i, table_store_state(w->copy, i), WIRE_TABLE_PLANE);
+        }
+        if (rc == OK) {
+            rc = copy_send(k, i, table_store_values(w->copy, i), 0);
+        }
+        if (rc == OK) {
+            k->asked[i] = 0;
+            k->asked_count--;
+        }
+    }
+    if (rc != OK) {
+        loop_timer_start_in(&w->poll, (int64_t)WORKER_POLL_MS * 1000000); /* No buffer. */
+    }
+}
+
+void node_copy_forget_asked(struct node_link *k)
+{
+    mem_free(k->asked);
+    k->asked = NULL;
+    k->asked_size = 0;
+    k->asked_count = 0;
+}
+
+/* A server that restarted asks for chunks of our copy. */
+enum err node_copy_asked(struct node_link *k, const struct net_frame *frame)
+{
+    struct node_worker *w = k->worker;
+    struct wire_pull pull;
+
+    if (wire_pull_decode(&frame->header, frame->body, frame->header.body_bytes, &pull) != OK) {
+        return ERR_PEER;
+    }
+    if (k->asked_size < w->copies_count) {
+        node_copy_forget_asked(k);
+        k->asked = mem_calloc(w->copies_count, 1);
+        if (k->asked == NULL) {
+            return ERR_NOMEM;
+        }
+        k->asked_size = w->copies_count;
+    }
+    for (uint32_t i = 0; i < pull.count; i++) {
+        uint32_t index = copy_find(w, pull.table, wire_pull_chunk(&pull, i));
+
+        if (index == TABLE_STORE_NONE) {
+            return ERR_PEER;
+        }
+        k->asked_count += !k->asked[index];
+        k->asked[index] = 1;
+    }
+    node_worker_progress(w);
+    return OK;
+}
+
+/* The lane counts us as new: it will say anew what its chunks are, and what is cached of them may
+ * have updates in it that do not count. */
+void node_copy_reset(struct node_link *k)
+{
+    struct node_worker *w = k->worker;
+
+    for (uint32_t i = 0; w->copy != NULL && i < w->copies_count; i++) {
+        if (copy_is_on(k, i)) {
+            w->copies[i].version = 0;
+        }
+    }
+    for (uint16_t id = 0; id < TABLE_COUNT_MAX; id++) {
+        struct node_worker_table *t = w->tables[id];
+
+        for (uint32_t row = 0; t != NULL && t->cache != NULL && row < t->schema.rows; row++) {
+            if (node_worker_link_of(w, id, table_row_chunk(&t->schema, row)) == k) {
+                t->cache_version[row] = 0;
+            }
+        }
+    }
+}
+
+const float *node_worker_chunk(const struct node_worker *w, uint16_t table, uint32_t chunk,
+                               uint64_t *version_out)
+{
+    uint32_t index = copy_find(w, table, chunk);
+
+    if (index == TABLE_STORE_NONE) {
+        return NULL;
+    }
+    *version_out = w->copies[index].version;
+    return table_store_values(w->copy, index);
+}

@@ -1,0 +1,567 @@
+/* One lane as a worker sees it: meet, join, be left out, meet again. */
+
+#include "base/mem.h"
+#include "node/worker_state.h"
+#include "wire/clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void link_dial(struct node_link *k)
+{
+    struct node_worker *w = k->worker;
+
+    if (net_endpoint_dial(w->endpoint, w->config.transport, &k->address, w->config.streams,
+                          &k->peer) == OK) {
+        net_peer_set_user(k->peer, k);
+        if (k->number < w->config.paces_count &&
+            net_peer_pace(k->peer, w->config.paces[k->number].to) != OK) {
+            node_worker_notice(w, "lane %u: this kind of connection cannot be paced", k->number);
+        }
+    } else {
+        k->peer = NULL;
+        loop_timer_start_in(&k->redial, (int64_t)WORKER_REDIAL_MS * 1000000);
+    }
+}
+
+static void link_redial(struct loop_timer *timer, void *user)
+{
+    (void)timer;
+    link_dial(user);
+}
+
+enum err node_link_create(struct node_worker *w, uint32_t number, const struct net_address *address,
+                          struct node_link **out)
+{
+    struct node_link *k = mem_zalloc(sizeof(*k));
+    enum err rc;
+
+    if (k == NULL) {
+        return ERR_NOMEM;
+    }
+    k->worker = w;
+    k->number = number;
+    k->address = *address;
+    list_init(&k->calls);
+    list_init(&k->requests);
+    rc = loop_timer_init(&k->redial, w->config.loop, link_redial, k);
+    if (rc != OK) {
+        mem_free(k);
+        return rc;
+    }
+    link_dial(k);
+    *out = k;
+    return OK;
+}
+
+static void link_call_free(struct node_call *call)
+{
+    list_remove(&call->link);
+    json_decref(call->fields);
+    mem_free(call);
+}
+
+void node_link_destroy(struct node_link *k)
+{
+    struct list *link;
+
+    if (k == NULL) {
+        return;
+    }
+    while ((link = list_first(&k->calls)) != NULL) {
+        link_call_free(LIST_ENTRY(link, struct node_call, link));
+    }
+    while ((link = list_first(&k->requests)) != NULL) {
+        list_remove(link);
+        list_push_back(&k->worker->free_requests, link);
+    }
+    if (k->peer != NULL) {
+        net_peer_set_user(k->peer, NULL);
+    }
+    node_copy_forget_asked(k);
+    loop_timer_deinit(&k->redial);
+    mem_free(k);
+}
+
+/* Calls. */
+
+static void link_call_send(struct node_call *call)
+{
+    struct node_link *k = call->on;
+
+    if (k->peer == NULL || k->state == LINK_AWAY) {
+        return; /* It is made when the lane is there. */
+    }
+    if (node_control_send(k->peer, k->worker->config.pool, call->operation, call->number,
+                          call->fields) == OK) {
+        call->sent = true;
+    } else {
+        /* No room or no memory: again in a moment. */
+        loop_timer_start_in(&k->worker->poll, (int64_t)WORKER_POLL_MS * 1000000);
+    }
+}
+
+void node_link_call_due(struct node_link *k)
+{
+    LIST_FOREACH (link, &k->calls) {
+        struct node_call *call = LIST_ENTRY(link, struct node_call, link);
+
+        if (!call->sent) {
+            link_call_send(call);
+        }
+    }
+}
+
+enum err node_link_call(struct node_link *k, uint16_t operation, json_t *fields,
+                        void (*answered)(struct node_call *call, enum err rc, const json_t *fields,
+                                         const struct err_text *text),
+                        void *user)
+{
+    struct node_call *call = mem_zalloc(sizeof(*call));
+
+    if (call == NULL || fields == NULL) {
+        mem_free(call);
+        json_decref(fields);
+        return ERR_NOMEM;
+    }
+    *call = (struct node_call){.number = ++k->worker->next_call,
+                               .operation = operation,
+                               .fields = fields,
+                               .answered = answered,
+                               .on = k,
+                               .user = user};
+    list_init(&call->link);
+    list_push_back(&k->calls, &call->link);
+    link_call_send(call);
+    return OK;
+}
+
+static enum err link_answer(struct node_link *k, const struct net_frame *frame)
+{
+    struct err_text text = {{0}};
+    struct list *next;
+    json_t *fields;
+    uint16_t operation;
+    uint32_t number;
+    enum err rc = node_control_read(frame, &operation, &number, &fields);
+
+    if (rc != OK) {
+        return ERR_PEER;
+    }
+    for (struct list *link = k->calls.next; link != &k->calls; link = next) {
+        struct node_call *call = LIST_ENTRY(link, struct node_call, link);
+
+        next = link->next;
+        if (call->number == number && (call->operation | NODE_ANSWER) == operation) {
+            list_remove(&call->link);
+            call->answered(call, node_control_error(fields, &text), fields, &text);
+            link_call_free(call);
+            break;
+        }
+    }
+    json_decref(fields);
+    return OK;
+}
+
+static void link_forget_join(struct node_link *k)
+{
+    struct list *next;
+
+    for (struct list *link = k->calls.next; link != &k->calls; link = next) {
+        struct node_call *call = LIST_ENTRY(link, struct node_call, link);
+
+        next = link->next;
+        if (call->operation == NODE_OP_JOIN) {
+            link_call_free(call);
+        }
+    }
+}
+
+/* Calls that were under way when the server lost its memory. Joining is made anew. */
+static void link_calls_again(struct node_link *k)
+{
+    link_forget_join(k);
+    LIST_FOREACH (link, &k->calls) {
+        link_call_send(LIST_ENTRY(link, struct node_call, link));
+    }
+}
+
+/* The site. */
+
+/* Links to the other lanes; those that are there already stay. */
+static enum err link_site_lanes(struct node_worker *w, const json_t *fields)
+{
+    const json_t *addresses = json_object_get(fields, "addresses");
+    enum err rc = json_array_size(addresses) == w->site.lanes ? OK : ERR_MALFORMED;
+
+    for (uint32_t i = w->links_count; i < w->site.lanes && rc == OK; i++) {
+        const char *text = json_string_value(json_array_get(addresses, i));
+        struct net_address address;
+
+        rc = text == NULL ? ERR_MALFORMED : net_address_parse(text, &address, NULL);
+        if (rc == OK) {
+            rc = node_link_create(w, i, &address, &w->links[i]);
+        }
+        w->links_count += rc == OK;
+    }
+    return rc;
+}
+
+static void link_site_known(struct node_call *call, enum err rc, const json_t *fields,
+                            const struct err_text *text)
+{
+    struct node_worker *w = call->on->worker;
+    uint64_t rank;
+
+    w->site_asked = false;
+    if (rc == OK && !w->site_known) {
+        rc = node_site_from_json(fields, &w->site);
+        if (rc == OK && !node_json_u64(fields, "rank", SYNC_MEMBERS_MAX - 1, w->rank, &rank)) {
+            rc = ERR_MALFORMED;
+        }
+        if (rc == OK && w->site.delivery == NODE_BROADCAST && w->copy == NULL) {
+            rc = table_store_create(w->site.shards, NULL, 0, &w->copy);
+        }
+        if (rc == OK) {
+            w->rank = (uint32_t)rank;
+            rc = link_site_lanes(w, fields);
+        }
+        w->site_known = rc == OK;
+        text = NULL;
+    }
+    if (rc == ERR_NOMEM) {
+        loop_timer_start_in(&w->poll, (int64_t)WORKER_POLL_MS * 1000000); /* Asked again then. */
+        return;
+    }
+    if (rc != OK) {
+        const char *why = text == NULL ? "it says what this build does not understand" : text->text;
+        struct list *next;
+
+        node_worker_notice(w, "the site does not want us: %s", why);
+        for (struct list *link = w->tasks.next; link != &w->tasks; link = next) {
+            next = link->next;
+            node_task_end(w, LIST_ENTRY(link, struct node_op_state, link), ERR_REFUSED, why);
+        }
+    }
+    if (w->site_known && w->want_in) {
+        node_link_join(w->links[0], false);
+    }
+    node_worker_progress(w);
+}
+
+void node_link_ask_site(struct node_link *k)
+{
+    struct node_worker *w = k->worker;
+    json_t *fields = json_object();
+
+    if (w->config.rank != NODE_RANK_ANY) {
+        (void)json_object_set_new(fields, "rank", json_integer(w->config.rank));
+    }
+    w->site_asked = true;
+    if (node_link_call(k, NODE_OP_SITE, fields, link_site_known, NULL) != OK) {
+        w->site_asked = false;
+        node_worker_notice(w, "no memory to ask for the site");
+    }
+}
+
+/* After lane 0 restarted it must learn ranks again; its answer changes nothing. */
+static void link_site_again(struct node_call *call, enum err rc, const json_t *fields,
+                            const struct err_text *text)
+{
+    (void)call;
+    (void)rc;
+    (void)fields;
+    (void)text;
+}
+
+/* Joining. */
+
+static void link_joined(struct node_call *call, enum err rc, const json_t *fields,
+                        const struct err_text *text)
+{
+    struct node_link *k = call->on;
+    struct node_worker *w = k->worker;
+    bool resumed = json_is_true(json_object_get(fields, "resumed"));
+    uint64_t entry;
+
+    if (!w->want_in) {
+        return; /* We have left meanwhile, and said so. */
+    }
+    if (rc == OK && !node_json_u64(fields, "clock", INT64_MAX, 1, &entry)) {
+        rc = ERR_MALFORMED;
+    }
+    if (rc != OK) {
+        struct list *next;
+
+        k->state = LINK_MET;
+        node_worker_notice(w, "lane %u does not let us in: %s", k->number, text->text);
+        for (struct list *link = w->tasks.next; link != &w->tasks; link = next) {
+            next = link->next;
+            node_task_end(w, LIST_ENTRY(link, struct node_op_state, link), rc, text->text);
+        }
+        return;
+    }
+    k->state = LINK_IN;
+    k->begun = false;
+    k->resumable = true;
+    if (!resumed) {
+        k->entry = entry;
+    }
+    if (w->in && !resumed) {
+        w->rebases++;
+        node_worker_notice(w, "lane %u: in again from clock %" PRIu64, k->number, entry);
+    }
+    if (resumed && k->clock_said > 0) {
+        node_link_say_clock(k, k->clock_said); /* It may have been lost with the server. */
+    } else if (!resumed && k->entry < w->floor) {
+        node_link_say_clock(k, w->floor - 1); /* There is nothing to come before. */
+    }
+    node_read_again(k);
+    node_worker_progress(w);
+}
+
+static json_t *link_table_fields(const struct node_worker *w, uint16_t id)
+{
+    json_t *fields = node_schema_to_json(&w->tables[id]->schema);
+
+    (void)json_object_set_new(fields, "id", json_integer(id));
+    (void)json_object_set_new(fields, "want", json_boolean(w->site.delivery == NODE_BROADCAST));
+    return fields;
+}
+
+/* The tables that this worker has: the lane may have forgotten them. */
+json_t *node_link_tables(const struct node_worker *w)
+{
+    json_t *tables = json_array();
+
+    for (uint16_t id = 0; id < TABLE_COUNT_MAX; id++) {
+        if (w->tables[id] != NULL) {
+            (void)json_array_append_new(tables, link_table_fields(w, id));
+        }
+    }
+    return tables;
+}
+
+void node_link_join(struct node_link *k, bool resume)
+{
+    struct node_worker *w = k->worker;
+    json_t *fields;
+
+    if (!w->site_known || k->peer == NULL || k->state == LINK_AWAY) {
+        return;
+    }
+    fields = json_pack("{s:o, s:i, s:b, s:b, s:b, s:I, s:i}", "tables", node_link_tables(w), "rank",
+                       (int)w->rank, "resume", (int)resume, "again", (int)w->was_in, "begun",
+                       (int)k->begun, "clock", (json_int_t)k->advanced, "offers",
+                       (int)(resume ? node_copy_offers(k) : 0));
+    if (k->number < w->config.paces_count && w->config.paces[k->number].from > 0) {
+        (void)json_object_set_new(fields, "pace",
+                                  json_integer((json_int_t)w->config.paces[k->number].from));
+    }
+    w->was_in = true;
+    k->asked_ns = loop_now_ns(w->config.loop);
+    k->resuming = resume;
+    k->state = LINK_JOINING;
+    k->advanced_any = k->advanced_any && resume;
+    memset(k->advanced_seen, 0, sizeof(k->advanced_seen));
+    node_copy_forget_asked(k);
+    if (!resume) {
+        k->advanced = 0;
+        node_copy_reset(k);
+    }
+    if (node_link_call(k, NODE_OP_JOIN, fields, link_joined, NULL) != OK) {
+        k->state = LINK_MET;
+        net_peer_close(k->peer, "no memory to join");
+    } else if (resume) {
+        node_copy_offer(k);
+    }
+}
+
+enum err node_link_table(struct node_link *k, uint16_t id,
+                         void (*answered)(struct node_call *call, enum err rc, const json_t *fields,
+                                          const struct err_text *text),
+                         void *user)
+{
+    json_t *fields = link_table_fields(k->worker, id);
+
+    (void)json_object_set_new(fields, "known", node_link_tables(k->worker));
+    return node_link_call(k, NODE_OP_TABLE, fields, answered, user);
+}
+
+void node_link_up(struct node_link *k, bool restarted)
+{
+    struct node_worker *w = k->worker;
+    bool resume = restarted && k->resumable;
+
+    k->trouble[0] = '\0';
+    if (k->state != LINK_AWAY && !restarted) {
+        return; /* The same session goes on. */
+    }
+    if (k->state == LINK_AWAY) {
+        k->resumable = false;
+        resume = false;
+    }
+    k->state = LINK_MET;
+    if (k->number == 0 && !w->site_known && !w->site_asked) {
+        node_link_ask_site(k);
+    } else if (k->number == 0 && w->site_known) {
+        json_t *fields = json_pack("{s:i}", "rank", (int)w->rank);
+
+        if (node_link_call(k, NODE_OP_SITE, fields, link_site_again, NULL) != OK) {
+            node_worker_notice(w, "lane 0: no room to tell it our rank");
+        }
+    }
+    link_calls_again(k);
+    if (w->want_in && w->site_known) {
+        node_link_join(k, resume);
+    }
+    node_worker_progress(w);
+}
+
+/* A lane that has restarted and knows nothing waits for all workers of the site; but if others have
+ * let us in, the site has begun long ago. */
+void node_link_hurry(struct node_link *k)
+{
+    struct node_worker *w = k->worker;
+    bool elsewhere = false;
+
+    for (uint32_t i = 0; i < w->links_count; i++) {
+        elsewhere = elsewhere || w->links[i]->state == LINK_IN;
+    }
+    if (k->state != LINK_JOINING || k->resuming || k->begun || !elsewhere) {
+        return;
+    }
+    if (loop_now_ns(w->config.loop) - k->asked_ns < (int64_t)WORKER_HURRY_MS * 1000000) {
+        loop_timer_start_in(&w->poll, (int64_t)WORKER_HURRY_MS * 1000000);
+        return;
+    }
+    k->begun = true;
+    link_forget_join(k);
+    node_link_join(k, false);
+}
+
+void node_link_lost(struct node_link *k, const char *text)
+{
+    node_worker_notice(k->worker, "lane %u is lost: %s", k->number, text);
+    (void)snprintf(k->trouble, sizeof(k->trouble), "%s", text);
+    node_worker_traffic(k->worker, k->number, &k->sent_bytes, &k->received_bytes);
+    k->peer = NULL;
+    k->state = LINK_AWAY;
+    k->resumable = false;
+    k->clock_due = 0;
+    k->clock_said = 0;
+    link_forget_join(k);
+    loop_timer_start_in(&k->redial, (int64_t)WORKER_REDIAL_MS * 1000000);
+    node_worker_progress(k->worker);
+}
+
+void node_link_out(struct node_link *k)
+{
+    if (k->state == LINK_IN) {
+        node_worker_notice(k->worker, "lane %u has left us out", k->number);
+        node_link_join(k, false);
+    }
+}
+
+/* On every stream, behind all updates that went before; if there is no room now, later. */
+bool node_link_clock_said(struct node_link *k)
+{
+    struct node_worker *w = k->worker;
+
+    for (uint16_t i = 0; k->clock_due != 0 && i < w->config.streams; i++) {
+        struct wire_clock say = {.stream = i, .origin = w->rank, .clock = k->clock_due};
+        struct buf *frame;
+
+        if (k->peer == NULL || !net_peer_has_room(k->peer, 64) ||
+            wire_clock_encode(w->config.pool, WIRE_CLOCK, &say, &frame) != OK) {
+            return false;
+        }
+        if (net_peer_send_sealed(k->peer, NET_DATA, frame) != OK) {
+            buf_unref(frame);
+            return false;
+        }
+    }
+    k->clock_due = 0;
+    return true;
+}
+
+void node_link_say_clock(struct node_link *k, uint64_t clock)
+{
+    k->clock_due = clock;
+    k->clock_said = clock;
+    if (!node_link_clock_said(k)) {
+        loop_timer_start_in(&k->worker->poll, (int64_t)WORKER_POLL_MS * 1000000);
+    }
+}
+
+/* Frames. */
+
+static enum err link_advanced(struct node_link *k, const struct net_frame *frame)
+{
+    struct node_worker *w = k->worker;
+    uint64_t least = UINT64_MAX;
+    struct wire_clock where;
+
+    if (wire_clock_decode(&frame->header, frame->body, frame->header.body_bytes, &where) != OK ||
+        where.stream >= w->config.streams) {
+        return ERR_PEER;
+    }
+    /* One more than the clock: zero is "none yet". */
+    if (where.clock + 1 > k->advanced_seen[where.stream]) {
+        k->advanced_seen[where.stream] = where.clock + 1;
+    }
+    for (uint16_t i = 0; i < w->config.streams; i++) {
+        least = k->advanced_seen[i] < least ? k->advanced_seen[i] : least;
+    }
+    if (least > 0 && (least - 1 > k->advanced || !k->advanced_any)) {
+        k->advanced = least - 1 > k->advanced ? least - 1 : k->advanced;
+        k->advanced_any = true;
+        node_worker_progress(w);
+    }
+    return OK;
+}
+
+static enum err link_late(struct node_link *k, const struct net_frame *frame)
+{
+    struct node_worker *w = k->worker;
+    struct wire_late_notice late;
+
+    if (wire_late_decode(&frame->header, frame->body, frame->header.body_bytes, &late) != OK) {
+        return ERR_PEER;
+    }
+    if (late.reason == WIRE_LATE_LATE || late.reason == WIRE_LATE_NOT_MEMBER) {
+        if (late.clock >= k->entry) {
+            node_link_out(k);
+        }
+        return OK;
+    }
+    w->refused++;
+    node_worker_notice(w, "lane %u refused an update of clock %" PRIu64 ": %s", k->number,
+                       late.clock, wire_late_name(late.reason));
+    return OK;
+}
+
+enum err node_link_frame(struct node_link *k, const struct net_frame *frame)
+{
+    switch (frame->header.type) {
+    case WIRE_CONTROL:
+        return link_answer(k, frame);
+    case WIRE_ADVANCED:
+        return link_advanced(k, frame);
+    case WIRE_LATE:
+        return link_late(k, frame);
+    case WIRE_BROADCAST:
+        return node_copy_broadcast(k, frame);
+    case WIRE_SNAPSHOT_CHUNK:
+        return node_copy_snapshot(k, frame);
+    case WIRE_PULL:
+        return node_copy_asked(k, frame);
+    case WIRE_VALUES:
+        return node_read_values(k, frame);
+    case WIRE_ROWS_VALUES:
+        return node_read_rows(k, frame);
+    default:
+        return ERR_PEER;
+    }
+}

@@ -1,0 +1,241 @@
+/* What a worker consists of; for node/worker*.c only. */
+
+#ifndef NODE_WORKER_STATE_H
+#define NODE_WORKER_STATE_H
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "loop/loop.h"
+#include "node/control.h"
+#include "node/worker.h"
+#include "table/accum.h"
+#include "table/chunk.h"
+
+enum {
+    WORKER_CACHE_BYTES = 256 * 1024 * 1024,
+    WORKER_REDIAL_MS = 200,
+    WORKER_POLL_MS = 5,
+    WORKER_SAVE_MS = 200,
+    WORKER_HURRY_MS = 2000,
+    WORKER_CALLS_MAX = 64, /* Under way at once on one link. */
+};
+
+enum node_link_state {
+    LINK_AWAY,    /* No session yet. */
+    LINK_MET,     /* Connected, not asked to be let in. */
+    LINK_JOINING, /* Asked. */
+    LINK_IN,
+};
+
+/* A call that has not been answered; kept to be made again if the server restarts. */
+struct node_call {
+    struct list link;
+    uint32_t number;
+    uint16_t operation;
+    bool sent;
+    json_t *fields;
+    void (*answered)(struct node_call *call, enum err rc, const json_t *fields,
+                     const struct err_text *text);
+    struct node_link *on;
+    void *user;
+};
+
+/* One lane of the site as this worker sees it. */
+struct node_link {
+    struct node_worker *worker;
+    uint32_t number;
+    struct net_address address;
+    struct net_peer *peer; /* NULL while there is no session. */
+    enum node_link_state state;
+    bool resumable;   /* Was in, in this session. */
+    bool begun;       /* Others have let us in: the site is not at its start. */
+    bool resuming;    /* Asked to go on where it was. */
+    int64_t asked_ns; /* When it was asked to let us in. */
+    uint64_t entry;   /* First clock that counts here. */
+    uint64_t advanced;
+    uint64_t advanced_seen[LIMIT_STREAMS_PER_PEER];
+    bool advanced_any;
+    uint64_t clock_due;  /* The end of this clock is still to be said. */
+    uint64_t clock_said; /* The last one that was, in this session. */
+    struct list calls;
+    struct list requests; /* Reads that are not answered, in order. */
+    uint8_t *asked;       /* By index of the copy: what a restarted server wants of it. */
+    uint32_t asked_size;
+    uint32_t asked_count;
+    struct loop_timer redial;
+    uint64_t sent_bytes; /* In sessions that are over. */
+    uint64_t received_bytes;
+    char trouble[128];
+};
+
+enum node_task_kind {
+    TASK_MEET,
+    TASK_JOIN,
+    TASK_TABLE,
+    TASK_READ,
+    TASK_ROWS,
+    TASK_PUSH,
+    TASK_CLOCK,
+    TASK_LEAVE,
+    TASK_SAVE,
+    TASK_REPORT
+};
+
+/* An operation under way. */
+struct node_op_state {
+    struct list link;
+    enum node_task_kind kind;
+    struct node_op *op;
+    uint16_t table;
+    uint64_t first;
+    uint64_t count;
+    float *out;
+    const float *in;
+    const uint32_t *rows;
+    uint32_t weight;
+    uint32_t cursor;    /* Next chunk or place. */
+    uint32_t remaining; /* Answers still to come. */
+    uint32_t step;
+    uint64_t clock;
+    struct table_schema schema;
+    uint64_t lowest;
+    int64_t next_ns;
+};
+
+/* One expected answer. */
+struct node_request {
+    struct list link;
+    struct node_op_state *task; /* NULL: given up. */
+    uint16_t table;
+    uint32_t chunk;
+    uint64_t clock;   /* For which it was asked. */
+    uint32_t count;   /* Rows: how many; zero: a whole chunk. */
+    uint32_t *rows;   /* Rows that were asked for, for asking again. */
+    uint32_t *places; /* Where each goes in the task's list. */
+};
+
+struct node_copy {
+    uint64_t version;
+    bool have; /* Came from a server. */
+    uint32_t member_count;
+    uint32_t member_capacity;
+    struct wire_member *members;
+};
+
+struct node_worker_table {
+    bool open;
+    struct table_schema schema;
+    struct table_schema plain; /* The same, summed: for what is collected here. */
+    uint64_t *pushed;          /* By chunk: the last clock in which it was sent. */
+    struct table_accum *pending;
+    uint32_t chunks;
+    /* Rows that were read (pull). */
+    float *cache;
+    uint64_t *cache_version; /* By row: version + 1; zero: none. */
+    uint32_t changed_due;    /* Chunks that a server said it will send. */
+    uint32_t changed_have;
+};
+
+struct node_worker {
+    struct node_worker_config config;
+    struct net_endpoint *endpoint;
+    struct node_site site;
+    bool site_known;
+    bool site_asked;
+    uint32_t rank;
+    struct node_link **links;
+    uint32_t links_count;
+    struct node_worker_table *tables[TABLE_COUNT_MAX];
+    struct table_store *copy; /* Broadcast only. */
+    struct node_copy *copies; /* By index of the copy. */
+    uint32_t copies_count;
+    uint64_t cache_left;
+    bool want_in;
+    bool was_in; /* The copy is no longer as it began. */
+    bool in;
+    uint64_t clock;  /* Being computed. */
+    uint64_t floor;  /* All clocks before this one are done with. */
+    uint64_t number; /* Of the last update. */
+    uint32_t next_call;
+    uint64_t rebases;
+    uint64_t refused;
+    struct list tasks;
+    struct list finished; /* Operations whose owner must be called. */
+    struct list free_tasks;
+    struct list free_requests;
+    struct loop_task wake;
+    struct loop_task progress;
+    struct loop_timer poll;
+    float *scratch;
+    uint32_t *scratch_rows;
+};
+
+/* worker.c */
+void node_worker_notice(struct node_worker *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
+struct node_link *node_worker_link_of(struct node_worker *w, uint16_t table, uint32_t chunk);
+/* Something has changed: let operations go on. */
+void node_worker_progress(struct node_worker *w);
+/* May clock @clock be computed with what is here? */
+bool node_worker_may_compute(const struct node_worker *w, uint64_t clock);
+
+/* worker_op.c */
+struct node_op_state *node_task_begin(struct node_worker *w, enum node_task_kind kind,
+                                      struct node_op *op); /* NULL: no memory; op is done. */
+void node_task_end(struct node_worker *w, struct node_op_state *t, enum err rc, const char *text);
+void node_task_run(struct node_worker *w, struct node_op_state *t);
+
+/* worker_link.c */
+MUST_USE enum err node_link_create(struct node_worker *w, uint32_t number,
+                                   const struct net_address *address, struct node_link **out);
+void node_link_destroy(struct node_link *k);
+void node_link_up(struct node_link *k, bool restarted);
+void node_link_lost(struct node_link *k, const char *text);
+void node_link_out(struct node_link *k); /* It left us out: ask again. */
+void node_link_join(struct node_link *k, bool resume);
+enum err node_link_frame(struct node_link *k, const struct net_frame *frame);
+MUST_USE enum err node_link_call(struct node_link *k, uint16_t operation, json_t *fields,
+                                 void (*answered)(struct node_call *call, enum err rc,
+                                                  const json_t *fields,
+                                                  const struct err_text *text),
+                                 void *user);
+MUST_USE enum err node_link_table(struct node_link *k, uint16_t id,
+                                  void (*answered)(struct node_call *call, enum err rc,
+                                                   const json_t *fields,
+                                                   const struct err_text *text),
+                                  void *user);
+void node_link_ask_site(struct node_link *k);
+void node_link_hurry(struct node_link *k);
+json_t *node_link_tables(const struct node_worker *w); /* Those that this worker has. */
+void node_link_call_due(struct node_link *k);          /* Make calls that could not be made. */
+void node_link_say_clock(struct node_link *k, uint64_t clock);
+bool node_link_clock_said(struct node_link *k); /* What was to be said is. */
+
+/* worker_table.c */
+MUST_USE enum err node_worker_open(struct node_worker *w, uint16_t id,
+                                   const struct table_schema *schema);
+void node_worker_close_tables(struct node_worker *w);
+
+/* worker_copy.c */
+enum err node_copy_broadcast(struct node_link *k, const struct net_frame *frame);
+enum err node_copy_snapshot(struct node_link *k, const struct net_frame *frame);
+enum err node_copy_asked(struct node_link *k, const struct net_frame *frame);
+void node_copy_offer(struct node_link *k);
+void node_copy_flush(struct node_link *k);
+void node_copy_forget_asked(struct node_link *k);
+uint32_t node_copy_offers(struct node_link *k);
+void node_copy_reset(struct node_link *k);
+
+/* worker_read.c */
+void node_read_run(struct node_worker *w, struct node_op_state *t);
+enum err node_read_values(struct node_link *k, const struct net_frame *frame);
+enum err node_read_rows(struct node_link *k, const struct net_frame *frame);
+void node_read_again(struct node_link *k);
+void node_read_forget(struct node_worker *w, struct node_op_state *t);
+void node_read_free(struct node_worker *w);
+
+/* worker_push.c */
+void node_push_run(struct node_worker *w, struct node_op_state *t);
+MUST_USE enum err node_push_flush(struct node_worker *w, uint32_t weight); /* ERR_AGAIN: no room. */
+
+#endif

@@ -1,0 +1,406 @@
+/* Hosts of a site. */
+
+#include "sim/cluster.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "obs/metric.h"
+#include "sim/disk.h"
+#include "sim/link.h"
+#include "sim/store.h"
+#include "sim/stream.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    CLUSTER_PORT = 7000,
+    CLUSTER_SERIES = 1024,
+    CLUSTER_POOL_MB = 4096, /* A limit; memory is taken as needed. */
+    CLUSTER_COMMIT_MS = 2,
+};
+
+struct cluster_server {
+    struct sim_cluster *cluster;
+    struct sim_host *host;
+    uint32_t first; /* Its lanes are first .. first + count - 1. */
+    uint32_t count;
+    struct pki_identity identity;
+    struct sim_transport transport;
+    struct obs_registry *registry;
+    struct node_lane *lanes[NODE_LANES_MAX];
+    struct store *stores[NODE_LANES_MAX];
+};
+
+struct cluster_worker {
+    struct sim_worker base;
+    struct pki_identity identity;
+    struct sim_transport transport;
+    struct obs_registry *registry;
+    struct buf_pool *pool;
+    uint16_t streams;
+    const struct sim_brain *brain;
+    void *brain_user;
+};
+
+struct sim_cluster {
+    struct sim_world *world;
+    struct sim_cluster_config config;
+    struct cluster_server *servers[SIM_CLUSTER_SERVERS_MAX];
+    uint32_t servers_count;
+    struct cluster_worker *workers[SIM_CLUSTER_WORKERS_MAX];
+    uint32_t workers_count;
+};
+
+enum err sim_cluster_create(struct sim_world *w, const struct sim_cluster_config *config,
+                            struct sim_cluster **cluster_out)
+{
+    struct sim_cluster *c = mem_zalloc(sizeof(*c));
+
+    if (c == NULL) {
+        return ERR_NOMEM;
+    }
+    c->world = w;
+    c->config = *config;
+    c->config.site.lanes = 0;
+    c->config.commit_ns =
+        config->commit_ns == 0 ? (int64_t)CLUSTER_COMMIT_MS * 1000000 : config->commit_ns;
+    *cluster_out = c;
+    return OK;
+}
+
+void sim_cluster_destroy(struct sim_cluster *c)
+{
+    if (c == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < c->workers_count; i++) {
+        sim_host_crash(c->workers[i]->base.host, true);
+        mem_free(c->workers[i]);
+    }
+    for (uint32_t i = 0; i < c->servers_count; i++) {
+        sim_host_crash(c->servers[i]->host, true);
+        mem_free(c->servers[i]);
+    }
+    mem_free(c);
+}
+
+/* An address: hosts are found by name, lanes by port. */
+static struct net_address cluster_address(const char *host, uint32_t lane)
+{
+    struct net_address at = {.scheme = NET_SCHEME_SIM};
+
+    (void)snprintf(at.host, sizeof(at.host), "%s", host);
+    (void)snprintf(at.port, sizeof(at.port), "%u", CLUSTER_PORT + lane);
+    return at;
+}
+
+/* Servers. */
+
+static void cluster_trace(const char *line, void *user)
+{
+    struct cluster_server *s = user;
+
+    sim_trace(s->cluster->world, s->host, "%s", line);
+}
+
+static void cluster_server_stop(struct sim_host *host, void *user)
+{
+    struct cluster_server *s = user;
+
+    (void)host;
+    for (uint32_t i = 0; i < s->count; i++) {
+        node_lane_destroy(s->lanes[i]);
+        store_destroy(s->stores[i]);
+        s->lanes[i] = NULL;
+        s->stores[i] = NULL;
+    }
+    obs_registry_destroy(s->registry);
+    s->registry = NULL;
+}
+
+static void cluster_taken(uint16_t table, uint32_t chunk, uint32_t rank, uint64_t incarnation,
+                          uint64_t clock, void *user)
+{
+    const struct sim_cluster_config *c = &((struct cluster_server *)user)->cluster->config;
+
+    c->witness->taken(table, chunk, rank, incarnation, clock, c->witness_user);
+}
+
+static void cluster_closed(uint16_t table, uint32_t chunk, uint64_t version, const float *values,
+                           uint32_t count, void *user)
+{
+    const struct sim_cluster_config *c = &((struct cluster_server *)user)->cluster->config;
+
+    c->witness->closed(table, chunk, version, values, count, c->witness_user);
+}
+
+static void cluster_acknowledged(uint16_t table, uint32_t chunk, uint32_t rank,
+                                 uint64_t incarnation, uint64_t clock, void *user)
+{
+    const struct sim_cluster_config *c = &((struct cluster_server *)user)->cluster->config;
+
+    c->witness->acknowledged(table, chunk, rank, incarnation, clock, c->witness_user);
+}
+
+static void cluster_restored(uint16_t table, uint32_t chunk, uint64_t version, const float *values,
+                             uint32_t count, void *user)
+{
+    const struct sim_cluster_config *c = &((struct cluster_server *)user)->cluster->config;
+
+    c->witness->restored(table, chunk, version, values, count, c->witness_user);
+}
+
+static const struct node_lane_witness cluster_witness = {
+    .taken = cluster_taken,
+    .closed = cluster_closed,
+    .acknowledged = cluster_acknowledged,
+    .restored = cluster_restored,
+};
+
+static enum err cluster_lane_start(struct cluster_server *s, uint32_t index)
+{
+    struct sim_cluster *c = s->cluster;
+    struct node_lane_config config = {
+        .loop = sim_host_loop(s->host),
+        .registry = s->registry,
+        .transport = &s->transport.base,
+        .identity = s->identity,
+        .incarnation = sim_host_starts(s->host) * NODE_LANES_MAX + index + 1,
+        .seed = sim_host_starts(s->host) * 1000 + s->first + index,
+        .site = c->config.site,
+        .number = s->first + index,
+        .listen = cluster_address(sim_host_name(s->host), index),
+        .first = cluster_address(sim_host_name(c->servers[0]->host), 0),
+        .grace_ns = c->config.grace_ns,
+        .restore_ns = c->config.restore_ns,
+        .trace = cluster_trace,
+        .witness = c->config.witness == NULL ? NULL : &cluster_witness,
+        .user = s,
+    };
+    struct err_text text;
+    enum err rc = OK;
+
+    if (c->config.site.checkpoint_every > 0) {
+        rc = sim_store_create(sim_host_disk(s->host), config.loop, c->config.commit_ns,
+                              &s->stores[index]);
+        config.store = s->stores[index];
+    }
+    return rc == OK ? node_lane_create(&config, &s->lanes[index], &text) : rc;
+}
+
+static enum err cluster_server_start(struct sim_host *host, void *user)
+{
+    struct cluster_server *s = user;
+    struct node_place places[NODE_LANES_MAX];
+    enum err rc = obs_registry_create(CLUSTER_SERIES, &s->registry);
+
+    sim_transport_init(&s->transport, host, &s->identity);
+    for (uint32_t i = 0; i < s->count && rc == OK; i++) {
+        struct net_address at = cluster_address(sim_host_name(host), i);
+
+        rc = cluster_lane_start(s, i);
+        places[i].lane = s->first + i;
+        (void)net_address_format(&at, places[i].address);
+    }
+    if (rc == OK) {
+        rc = node_lane_tell(s->lanes[0], places, s->count);
+    }
+    if (rc != OK) {
+        cluster_server_stop(host, s);
+    }
+    return rc;
+}
+
+enum err sim_cluster_add_server(struct sim_cluster *c, const char *name, struct sim_region *region,
+                                uint32_t lanes)
+{
+    struct sim_host_config config = {.name = name, .region = region};
+    struct sim_program program = {cluster_server_start, cluster_server_stop, NULL};
+    struct cluster_server *s;
+    enum err rc;
+
+    if (c->servers_count == SIM_CLUSTER_SERVERS_MAX ||
+        c->config.site.lanes + lanes > NODE_LANES_MAX) {
+        return ERR_TOO_BIG;
+    }
+    s = mem_zalloc(sizeof(*s));
+    if (s == NULL) {
+        return ERR_NOMEM;
+    }
+    s->cluster = c;
+    s->first = c->config.site.lanes;
+    s->count = lanes;
+    program.user = s;
+    rc = pki_identity_make(WIRE_ROLE_SERVER, c->config.site.name, name, &s->identity, NULL);
+    if (rc == OK) {
+        rc = sim_host_create(c->world, &config, &program, &s->host);
+    }
+    if (rc != OK) {
+        mem_free(s);
+        return rc;
+    }
+    c->config.site.lanes += lanes;
+    c->servers[c->servers_count++] = s;
+    return OK;
+}
+
+/* Workers. */
+
+static void cluster_notice(const char *text, void *user)
+{
+    struct cluster_worker *w = user;
+
+    sim_trace(w->base.cluster->world, w->base.host, "%s", text);
+}
+
+static void cluster_worker_stop(struct sim_host *host, void *user)
+{
+    struct cluster_worker *w = user;
+
+    (void)host;
+    if (w->base.node != NULL) {
+        w->brain->stop(&w->base, w->brain_user);
+    }
+    node_worker_destroy(w->base.node);
+    buf_pool_destroy(w->pool);
+    obs_registry_destroy(w->registry);
+    w->base.node = NULL;
+    w->pool = NULL;
+    w->registry = NULL;
+}
+
+static enum err cluster_worker_start(struct sim_host *host, void *user)
+{
+    struct cluster_worker *w = user;
+    struct sim_cluster *c = w->base.cluster;
+    struct node_worker_config config = {
+        .loop = sim_host_loop(host),
+        .transport = &w->transport.base,
+        .identity = w->identity,
+        .incarnation = sim_host_starts(host),
+        .seed = sim_host_starts(host) * 1000 + w->base.rank,
+        .rank = w->base.rank,
+        .streams = w->streams,
+        .first = cluster_address(sim_host_name(c->servers[0]->host), 0),
+        .notice = cluster_notice,
+        .user = w,
+    };
+    enum err rc = obs_registry_create(CLUSTER_SERIES, &w->registry);
+
+    w->base.incarnation = config.incarnation;
+    sim_transport_init(&w->transport, host, &w->identity);
+    if (rc == OK) {
+        rc = buf_pool_create((uint64_t)CLUSTER_POOL_MB << 20, &w->pool);
+    }
+    if (rc == OK) {
+        config.registry = w->registry;
+        config.pool = w->pool;
+        rc = node_worker_create(&config, &w->base.node);
+    }
+    if (rc == OK) {
+        rc = w->brain->start(&w->base, w->brain_user);
+    }
+    if (rc != OK) {
+        cluster_worker_stop(host, w);
+    }
+    return rc;
+}
+
+enum err sim_cluster_add_worker(struct sim_cluster *c, const char *name, struct sim_region *region,
+                                uint16_t streams, const struct sim_brain *brain, void *user)
+{
+    struct sim_host_config config = {.name = name, .region = region};
+    struct sim_program program = {cluster_worker_start, cluster_worker_stop, NULL};
+    struct cluster_worker *w;
+    enum err rc;
+
+    if (c->workers_count == SIM_CLUSTER_WORKERS_MAX) {
+        return ERR_TOO_BIG;
+    }
+    w = mem_zalloc(sizeof(*w));
+    if (w == NULL) {
+        return ERR_NOMEM;
+    }
+    *w = (struct cluster_worker){.base = {.cluster = c, .rank = c->workers_count},
+                                 .streams = streams,
+                                 .brain = brain,
+                                 .brain_user = user};
+    program.user = w;
+    rc = pki_identity_make(WIRE_ROLE_WORKER, c->config.site.name, name, &w->identity, NULL);
+    if (rc == OK) {
+        rc = sim_host_create(c->world, &config, &program, &w->base.host);
+    }
+    if (rc != OK) {
+        mem_free(w);
+        return rc;
+    }
+    c->workers[c->workers_count++] = w;
+    return OK;
+}
+
+void sim_cluster_set_witness(struct sim_cluster *c, void *user)
+{
+    c->config.witness_user = user;
+}
+
+enum err sim_cluster_start(struct sim_cluster *c, struct err_text *text)
+{
+    enum err rc;
+
+    if (c->config.site.shards == 0) {
+        c->config.site.shards = c->config.site.lanes;
+    }
+    rc = node_site_check(&c->config.site, text);
+    for (uint32_t i = 0; i < c->servers_count && rc == OK; i++) {
+        sim_host_start(c->servers[i]->host);
+    }
+    for (uint32_t i = 0; i < c->workers_count && rc == OK; i++) {
+        sim_host_start(c->workers[i]->base.host);
+    }
+    return rc;
+}
+
+struct sim_world *sim_cluster_world(const struct sim_cluster *c)
+{
+    return c->world;
+}
+
+const struct node_site *sim_cluster_site(const struct sim_cluster *c)
+{
+    return &c->config.site;
+}
+
+uint32_t sim_cluster_workers(const struct sim_cluster *c)
+{
+    return c->workers_count;
+}
+
+struct sim_worker *sim_cluster_worker(struct sim_cluster *c, uint32_t index)
+{
+    return &c->workers[index]->base;
+}
+
+struct node_lane *sim_cluster_lane(struct sim_cluster *c, uint32_t number)
+{
+    for (uint32_t i = 0; i < c->servers_count; i++) {
+        struct cluster_server *s = c->servers[i];
+
+        if (number >= s->first && number < s->first + s->count) {
+            return s->lanes[number - s->first];
+        }
+    }
+    return NULL;
+}
+
+const char *sim_cluster_broken(struct sim_cluster *c)
+{
+    const char *broken = NULL;
+
+    for (uint32_t i = 0; i < c->config.site.lanes && broken == NULL; i++) {
+        struct node_lane *l = sim_cluster_lane(c, i);
+
+        broken = l == NULL ? NULL : node_lane_broken(l);
+    }
+    return broken;
+}

@@ -1,0 +1,75 @@
+/* A site in a simulated world: servers with their lanes, workers, all of them the real node code on
+ * simulated hosts. What the workers do is the business of a brain: drills (sim/drill.h) for
+ * invariants, training (run/) for results. */
+
+#ifndef SIM_CLUSTER_H
+#define SIM_CLUSTER_H
+
+#include "node/lane.h"
+#include "node/worker.h"
+#include "sim/world.h"
+
+struct sim_cluster;
+struct sim_worker;
+
+enum { SIM_CLUSTER_SERVERS_MAX = 64, SIM_CLUSTER_WORKERS_MAX = 256 };
+
+struct sim_cluster_config {
+    struct node_site site; /* .lanes is counted from the servers. */
+    int64_t commit_ns;     /* How long a disk takes to make a checkpoint durable; zero: 2 ms. */
+    int64_t grace_ns;      /* As in struct node_lane_config. */
+    int64_t restore_ns;
+    const struct node_lane_witness *witness; /* May be NULL. */
+    void *witness_user;
+};
+
+/* What a worker does. Called on the host. */
+struct sim_brain {
+    /* The worker was made; it has not joined. */
+    enum err (*start)(struct sim_worker *w, void *user);
+    /* The host crashes: operations end without a word. */
+    void (*stop)(struct sim_worker *w, void *user);
+};
+
+struct sim_worker {
+    struct sim_cluster *cluster;
+    struct sim_host *host;
+    struct node_worker *node; /* While it is on. */
+    uint32_t rank;
+    uint64_t incarnation;
+    void *user; /* The brain's. */
+};
+
+MUST_USE enum err sim_cluster_create(struct sim_world *w, const struct sim_cluster_config *config,
+                                     struct sim_cluster **cluster_out);
+
+/* Before the world. NULL is allowed. */
+void sim_cluster_destroy(struct sim_cluster *c);
+
+/* A server on a new host of that name. All servers before sim_cluster_start(). */
+MUST_USE enum err sim_cluster_add_server(struct sim_cluster *c, const char *name,
+                                         struct sim_region *region, uint32_t lanes);
+
+/* A worker on a new host; its rank is its number. */
+MUST_USE enum err sim_cluster_add_worker(struct sim_cluster *c, const char *name,
+                                         struct sim_region *region, uint16_t streams,
+                                         const struct sim_brain *brain, void *user);
+
+/* Who sees what the lanes do; before the start. */
+void sim_cluster_set_witness(struct sim_cluster *c, void *user);
+
+/* Switch all hosts on. ERR_INVALID if the site's settings do not go together. */
+MUST_USE enum err sim_cluster_start(struct sim_cluster *c, struct err_text *text);
+
+struct sim_world *sim_cluster_world(const struct sim_cluster *c);
+const struct node_site *sim_cluster_site(const struct sim_cluster *c);
+uint32_t sim_cluster_workers(const struct sim_cluster *c);
+struct sim_worker *sim_cluster_worker(struct sim_cluster *c, uint32_t index);
+
+/* Lane @number, or NULL while its server is off. */
+struct node_lane *sim_cluster_lane(struct sim_cluster *c, uint32_t number);
+
+/* What does not hold in some lane, or NULL. */
+const char *sim_cluster_broken(struct sim_cluster *c);
+
+#endif

@@ -1,0 +1,64 @@
+/* The all-knowing witness of a drill: knows every update that a worker makes, sees what lanes take,
+ * close, acknowledge and restore, and says at once when something cannot be right.
+ *
+ *   I1  an update enters the values at most once, and one that was acknowledged stays in them
+ *   I3  values are what a single process would have: the sum of what they contain, to the bit
+ *   I4  what a worker reads never goes back, except after a restore
+ *   I8  whole numbers, so that sums are exact
+ *   I9  what a worker reads is as new as the barrier promises */
+
+#ifndef SIM_WITNESS_H
+#define SIM_WITNESS_H
+
+#include "node/lane.h"
+#include "table/schema.h"
+
+struct sim_witness;
+
+enum { SIM_WITNESS_ELEMENTS_MAX = 64 }; /* Of a table; each is one chunk. */
+
+struct sim_witness_config {
+    uint32_t tables;
+    const struct table_schema *schemas;
+    /* What worker @rank adds to a table in @clock: zeros if nothing. */
+    void (*update)(uint32_t table, uint32_t rank, uint64_t clock, float *out);
+    struct node_site site;
+    int64_t (*now)(void *user);
+    void *user;
+};
+
+MUST_USE enum err sim_witness_create(const struct sim_witness_config *config,
+                                     struct sim_witness **witness_out);
+void sim_witness_destroy(struct sim_witness *w);
+
+/* What to give to lanes, with the witness as user. */
+extern const struct node_lane_witness sim_witness_lane;
+
+/* A worker has finished a clock in which it was not left out: its updates must be in the end. */
+void sim_witness_finished(struct sim_witness *w, uint32_t rank, uint64_t incarnation,
+                          uint64_t clock);
+
+/* A worker read a whole table for @clock. @floor: the version it has seen before; returns the one
+ * it has seen now. */
+uint64_t sim_witness_read(struct sim_witness *w, uint32_t table, uint64_t clock, uint64_t floor,
+                          const float *values);
+
+/* A worker died, or was left out: its copy is gone, and what was not acknowledged to it by now need
+ * not be in the end. */
+void sim_witness_dropped(struct sim_witness *w, uint32_t rank);
+
+/* A lane went down: the sums that were open are gone. */
+void sim_witness_lane_down(struct sim_witness *w, uint32_t lane);
+
+/* How often a lane went back to an older state; readers may see that. */
+uint64_t sim_witness_restores(const struct sim_witness *w);
+
+/* Updates in the values now; and those that must be and are not (at the end: zero), with the name of
+ * the first of them. */
+uint64_t sim_witness_counted(const struct sim_witness *w);
+uint64_t sim_witness_missing(const struct sim_witness *w, char *first, size_t size);
+
+/* What is wrong, or NULL. */
+const char *sim_witness_broken(const struct sim_witness *w);
+
+#endif
