@@ -482,6 +482,7 @@ void node_lane_stats(struct node_lane *l, struct node_lane_stats *out)
         .table_bytes = table_store_bytes(l->tables),
         .pool_bytes = pool.bytes_reserved,
         .restoring = l->restoring,
+        .starting = !sync_has_started(&l->sync),
     };
     for (uint32_t r = 0; r < SYNC_MEMBERS_MAX; r++) {
         out->members += sync_is_member(&l->sync, r);

@@ -106,6 +106,7 @@ struct node_lane_stats {
     uint64_t table_bytes;
     uint64_t pool_bytes;
     bool restoring;
+    bool starting; /* Waits for more workers before it lets the first in. */
 };
 
 void node_lane_stats(struct node_lane *l, struct node_lane_stats *out);

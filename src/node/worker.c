@@ -324,8 +324,23 @@ bool node_worker_busy(const struct node_worker *w)
     return !list_empty(&w->tasks);
 }
 
+/* The clock that somebody wants to compute: the next one, if this one is being ended. */
+static uint64_t worker_wanted(const struct node_worker *w)
+{
+    uint64_t clock = w->clock;
+
+    LIST_FOREACH (link, &w->tasks) {
+        const struct node_op_state *t = LIST_ENTRY(link, struct node_op_state, link);
+
+        clock = t->kind == TASK_CLOCK && t->clock > clock ? t->clock : clock;
+    }
+    return clock;
+}
+
 bool node_worker_why(struct node_worker *w, char *out, size_t size)
 {
+    uint64_t clock = worker_wanted(w);
+
     if (list_empty(&w->tasks)) {
         return false;
     }
@@ -351,11 +366,11 @@ bool node_worker_why(struct node_worker *w, char *out, size_t size)
         }
         if (!list_empty(&k->requests) ||
             (w->site.delivery == NODE_BROADCAST &&
-             !w->site.sync.policy->read(&w->site.sync, w->clock, k->advanced))) {
+             !w->site.sync.policy->read(&w->site.sync, clock, k->advanced))) {
             (void)snprintf(
                 out, size,
                 "clock %llu: lane %u at %s has closed round %llu; ask it with strait why",
-                (unsigned long long)w->clock, k->number, address, (unsigned long long)k->advanced);
+                (unsigned long long)clock, k->number, address, (unsigned long long)k->advanced);
             return true;
         }
     }

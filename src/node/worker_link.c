@@ -530,8 +530,12 @@ static enum err link_late(struct node_link *k, const struct net_frame *frame)
     if (wire_late_decode(&frame->header, frame->body, frame->header.body_bytes, &late) != OK) {
         return ERR_PEER;
     }
-    if (late.reason == WIRE_LATE_LATE || late.reason == WIRE_LATE_NOT_MEMBER) {
-        if (late.clock >= k->entry) {
+    if (late.reason == WIRE_LATE_NOT_MEMBER) {
+        node_link_out(k);
+        return OK;
+    }
+    if (late.reason == WIRE_LATE_LATE) {
+        if (late.clock >= k->entry) { /* Else it was sent before we were let in again. */
             node_link_out(k);
         }
         return OK;

@@ -479,7 +479,7 @@ static void task_run_leave(struct node_worker *w, struct node_op_state *t)
 {
     enum err rc = OK;
 
-    if (t->step == 0 && w->want_in && task_unacked(w)) {
+    if (t->step == 0 && w->in && task_unacked(w)) {
         if (node_site_durable(&w->site) && t->remaining == 0 &&
             loop_now_ns(w->config.loop) >= t->next_ns) {
             /* Nothing is acknowledged before it is stored. */

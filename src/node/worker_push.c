@@ -9,10 +9,13 @@
 
 #include <string.h>
 
-/* A lane that does not count this clock gets nothing of it. */
+/* A lane that does not count this clock gets nothing of it. One that has restarted and is about to
+ * take us up again does. */
 static bool push_counts(const struct node_worker *w, const struct node_link *k)
 {
-    return k->peer != NULL && k->state == LINK_IN && k->entry <= w->clock;
+    bool in = k->state == LINK_IN || (k->state == LINK_JOINING && k->resuming);
+
+    return k->peer != NULL && in && k->entry <= w->clock;
 }
 
 static struct wire_push push_about(struct node_worker *w, uint16_t table, uint32_t chunk,

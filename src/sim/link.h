@@ -30,6 +30,10 @@ const char *sim_region_name(const struct sim_region *region);
 MUST_USE enum err sim_link_set(struct sim_world *w, struct sim_region *a, struct sim_region *b,
                                const struct sim_link_config *config);
 
+/* The same for one direction only; the other has to be set too before anything can pass. */
+MUST_USE enum err sim_link_set_one(struct sim_world *w, struct sim_region *from,
+                                   struct sim_region *to, const struct sim_link_config *config);
+
 /* The direction from @a to @b, or NULL if they are not joined. A region is joined with itself. */
 struct sim_link *sim_link_between(struct sim_world *w, const struct sim_region *a,
                                   const struct sim_region *b);

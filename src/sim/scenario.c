@@ -2,7 +2,6 @@
 
 #include "sim/scenario.h"
 
-#include "base/list.h"
 #include "base/mem.h"
 #include "sim/scenario_state.h"
 
@@ -41,11 +40,7 @@ struct scenario_run {
     const struct sim_scenario *s;
     struct sim_world *world;
     struct sim_echo *echo;
-    struct sim_faults *faults;
-    struct sim_event next; /* The next line that begins with "at". */
-    struct sim_event storm;
-    uint32_t order[SIM_SCENARIO_ACTIONS_MAX]; /* Actions by time, then line. */
-    uint32_t done;
+    struct sim_scenario_faults *faults;
     uint64_t seed;
 };
 
@@ -80,68 +75,6 @@ static enum err scenario_build_nodes(struct scenario_run *r)
         client.server = n->server_name;
         rc = n->server ? sim_echo_add_server(r->echo, n->name, region)
                        : sim_echo_add_client(r->echo, n->name, region, &client);
-    }
-    return rc;
-}
-
-static void scenario_act(struct sim_event *event, struct sim_world *w)
-{
-    struct scenario_run *r = LIST_ENTRY(event, struct scenario_run, next);
-    const struct sim_scenario *s = r->s;
-
-    while (r->done < s->actions_count &&
-           s->actions[r->order[r->done]].at_ns <= sim_world_now_ns(w)) {
-        const struct scenario_action *a = &s->actions[r->order[r->done++]];
-        struct sim_fault fault = a->fault;
-
-        if (sim_fault_target(fault.kind) == SIM_TARGET_HOST) {
-            fault.host = sim_world_host(w, a->host);
-        } else if (sim_fault_target(fault.kind) == SIM_TARGET_LINK) {
-            fault.link =
-                sim_link_between(w, sim_world_region_at(w, a->a), sim_world_region_at(w, a->b));
-        }
-        (void)sim_fault_inject(r->faults, &fault);
-    }
-    if (r->done < s->actions_count) {
-        CHECK(sim_event_at(w, event, s->actions[r->order[r->done]].at_ns) == OK);
-    }
-}
-
-static void scenario_begin_storm(struct sim_event *event, struct sim_world *w)
-{
-    struct scenario_run *r = LIST_ENTRY(event, struct scenario_run, storm);
-    const struct scenario_storm *storm = &r->s->storm;
-
-    (void)w;
-    sim_faults_storm(r->faults, r->seed, storm->mask, storm->mean_ns, storm->until_ns);
-}
-
-/* Order the actions by time; equal times stay in the order of the script. */
-static void scenario_sort(struct scenario_run *r)
-{
-    for (uint32_t i = 0; i < r->s->actions_count; i++) {
-        uint32_t at = i;
-
-        for (; at > 0 && r->s->actions[r->order[at - 1]].at_ns > r->s->actions[i].at_ns; at--) {
-            r->order[at] = r->order[at - 1];
-        }
-        r->order[at] = i;
-    }
-}
-
-static enum err scenario_plan_faults(struct scenario_run *r)
-{
-    const struct sim_scenario *s = r->s;
-    enum err rc = sim_faults_create(r->world, r->seed, &r->faults);
-
-    sim_event_init(&r->next, scenario_act);
-    sim_event_init(&r->storm, scenario_begin_storm);
-    scenario_sort(r);
-    if (rc == OK && s->actions_count > 0) {
-        rc = sim_event_at(r->world, &r->next, s->actions[r->order[0]].at_ns);
-    }
-    if (rc == OK && s->storm.on) {
-        rc = sim_event_at(r->world, &r->storm, s->storm.from_ns);
     }
     return rc;
 }
@@ -216,7 +149,7 @@ static enum err scenario_report(struct scenario_run *r, bool trace, struct sim_s
     out->transcript_hash = sim_world_transcript_hash(r->world);
     sim_echo_totals(r->echo, &out->totals);
     for (int i = 0; i < SIM_FAULT_KINDS; i++) {
-        out->fired[i] = sim_faults_fired(r->faults, (enum sim_fault_kind)i);
+        out->fired[i] = sim_scenario_faults_fired(r->faults, (enum sim_fault_kind)i);
     }
     if (rc == OK && trace) {
         rc = text_init(&out->transcript, strlen(transcript));
@@ -254,7 +187,7 @@ enum err sim_scenario_run(const struct sim_scenario *s, const struct sim_scenari
         rc = scenario_build_nodes(r);
     }
     if (rc == OK) {
-        rc = scenario_plan_faults(r);
+        rc = sim_scenario_faults_create(s, r->world, r->seed, &r->faults);
     }
     if (rc == OK) {
         scenario_go(r);
@@ -266,7 +199,7 @@ enum err sim_scenario_run(const struct sim_scenario *s, const struct sim_scenari
     } else {
         *result_out = result;
     }
-    sim_faults_destroy(r->faults);
+    sim_scenario_faults_destroy(r->faults);
     sim_echo_destroy(r->echo);
     sim_world_destroy(r->world);
     mem_free(r);

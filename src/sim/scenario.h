@@ -25,7 +25,7 @@ enum {
     SIM_SCENARIO_BYTES_MAX = 1 << 20, /* Of a script. */
     SIM_SCENARIO_LINE_BYTES = 256,
     SIM_SCENARIO_LINKS_MAX = SIM_REGIONS_MAX * (SIM_REGIONS_MAX - 1) / 2,
-    SIM_SCENARIO_NODES_MAX = 256,
+    SIM_SCENARIO_NODES_MAX = 320,
     SIM_SCENARIO_ACTIONS_MAX = 1024,
     SIM_SCENARIO_NAME_BYTES = 65,
 };
@@ -74,6 +74,16 @@ MUST_USE enum err sim_scenario_run(const struct sim_scenario *s,
                                    const struct sim_scenario_options *options,
                                    struct sim_scenario_result *result_out, struct err_text *text);
 void sim_scenario_result_deinit(struct sim_scenario_result *result);
+
+/* The faults of a script alone, in a world of the caller's whose hosts have the names of the
+ * script's, and whose regions are those of the script in the same order. @s must outlive them. They
+ * go before the world. */
+struct sim_scenario_faults;
+MUST_USE enum err sim_scenario_faults_create(const struct sim_scenario *s, struct sim_world *w,
+                                             uint64_t seed,
+                                             struct sim_scenario_faults **faults_out);
+void sim_scenario_faults_destroy(struct sim_scenario_faults *f); /* NULL is allowed. */
+uint64_t sim_scenario_faults_fired(const struct sim_scenario_faults *f, enum sim_fault_kind kind);
 
 /* The scenario that is run when none is given: three regions, all kinds of faults. */
 const char *sim_scenario_builtin(void);

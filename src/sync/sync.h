@@ -210,6 +210,12 @@ uint64_t sync_member_clock(const struct sync *s, uint32_t member);
 /* For those who ask why: does the shard wait for this member to close the round after version()? */
 bool sync_waits_for(const struct sync *s, uint32_t member);
 
+/* Were members_min here once? */
+static inline bool sync_has_started(const struct sync *s)
+{
+    return s->started;
+}
+
 /* What must always hold, for tests and simulations. */
 bool sync_invariant(const struct sync *s);
 
