@@ -6,6 +6,7 @@
 #include "table/kernel.h"
 #include "table/rows.h"
 
+#include <endian.h>
 #include <string.h>
 
 enum {
@@ -15,7 +16,7 @@ enum {
 
 static uint32_t accum_bitmap_bytes(const struct table_schema *s)
 {
-    return (table_rows_per_chunk(s) + 7) / 8;
+    return (table_rows_per_chunk(s) + 63) / 64 * 8;
 }
 
 static bool accum_touch(struct table_accum *a, uint32_t row)
@@ -33,9 +34,32 @@ static bool accum_touched(const struct table_accum *a, uint32_t row)
     return (buf_bytes(a->touched)[row / 8] & (1u << (row % 8))) != 0;
 }
 
-bool table_accum_has_row(const struct table_accum *a, uint32_t row)
+/* Words of 64 rows, so that a few rows among thousands are found quickly. */
+static uint64_t accum_word(const struct table_accum *a, uint32_t index)
 {
-    return a->sum != NULL && (a->touched == NULL || accum_touched(a, row));
+    uint64_t word;
+
+    memcpy(&word, buf_bytes(a->touched) + (size_t)index * 8, sizeof(word));
+    return le64toh(word);
+}
+
+uint32_t table_accum_next_row(const struct table_accum *a, uint32_t from, uint32_t rows)
+{
+    uint32_t index = from / 64;
+    uint64_t word;
+
+    if (a->touched == NULL || from >= rows) {
+        return from < rows ? from : rows;
+    }
+    word = accum_word(a, index) & (UINT64_MAX << (from % 64));
+    while (word == 0 && (index + 1) * 64 < rows) {
+        word = accum_word(a, ++index);
+    }
+    if (word == 0) {
+        return rows;
+    }
+    from = index * 64 + (uint32_t)__builtin_ctzll(word);
+    return from < rows ? from : rows;
 }
 
 static float *accum_floats(const struct table_accum *a)
@@ -161,21 +185,19 @@ static uint32_t accum_apply_rows(const struct table_accum *a, const struct table
 {
     float scale = table_accum_scale(s->combine, a->weight);
     uint32_t kept = 0;
-    uint32_t r = 0;
+    uint32_t r = table_accum_next_row(a, 0, rows);
 
     while (r < rows) {
-        uint32_t end = r;
+        uint32_t end = r + 1;
         size_t at = (size_t)r * s->width;
 
         while (end < rows && accum_touched(a, end)) {
             end++;
         }
-        if (end > r) {
-            kept += table_apply_run(&s->apply, clock, scale, values + at,
-                                    state == NULL ? NULL : state + at, accum_floats(a) + at,
-                                    (end - r) * s->width);
-        }
-        r = end + 1;
+        kept +=
+            table_apply_run(&s->apply, clock, scale, values + at, state == NULL ? NULL : state + at,
+                            accum_floats(a) + at, (end - r) * s->width);
+        r = table_accum_next_row(a, end, rows);
     }
     return kept;
 }

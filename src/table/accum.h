@@ -35,8 +35,8 @@ void table_accum_add(struct table_accum *a, const struct table_schema *s, uint32
 void table_accum_add_rows(struct table_accum *a, const struct table_schema *s, uint32_t chunk,
                           const void *rows, uint32_t count, const float *x, uint32_t weight);
 
-/* True if the row, counted within the chunk, is in the sum. */
-bool table_accum_has_row(const struct table_accum *a, uint32_t row);
+/* The first row from @from on that is in the sum, or @rows: there are so many in the chunk. */
+uint32_t table_accum_next_row(const struct table_accum *a, uint32_t from, uint32_t rows);
 
 /* Zero what no update touched, so that the sum can be sent. */
 void table_accum_densify(struct table_accum *a, const struct table_schema *s, uint32_t chunk);
