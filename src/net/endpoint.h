@@ -78,8 +78,8 @@ MUST_USE enum err net_endpoint_create(const struct net_endpoint_config *config,
  * callback. NULL is allowed. */
 void net_endpoint_destroy(struct net_endpoint *e);
 
-/* The loop is now driven by the calling thread (loop/driver.h): it owns the endpoint's own pool from
- * now on. That of the configuration is the caller's business. */
+/* The loop is now driven by the calling thread (loop/driver.h): it owns the endpoint's own pool
+ * from now on. That of the configuration is the caller's business. */
 void net_endpoint_adopt(struct net_endpoint *e);
 
 /* Accept peers at @at. The listener lives as long as the endpoint. The address as bound goes to

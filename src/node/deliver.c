@@ -53,7 +53,7 @@ static uint32_t node_deliver_members(struct node_lane *l, uint32_t chunk,
     for (uint32_t rank = 0; rank < SYNC_MEMBERS_MAX; rank++) {
         if (sync_is_member(&l->sync, rank)) {
             members[count++] = (struct wire_member){
-                .rank = rank, .ahead = (uint32_t)sync_contained(&l->sync, chunk, rank)};
+                .rank = rank, .clock = (uint32_t)sync_contained(&l->sync, chunk, rank)};
         }
     }
     return count;
@@ -85,8 +85,10 @@ static void node_deliver_sum(struct node_lane *l, uint32_t chunk, uint64_t versi
         if (!node_deliver_wanted(s) || !node_wants(s, header.table) || node_dirty(s, chunk)) {
             continue;
         }
-        if (!net_peer_has_room(s->peer, header.body_bytes) ||
-            net_peer_send(s->peer, NET_DATA, &mine, buf_ref(a->sum)) != OK) {
+        if (!net_peer_has_room(s->peer, header.body_bytes)) {
+            node_deliver_mark(s, chunk, true);
+        } else if (net_peer_send(s->peer, NET_DATA, &mine, buf_ref(a->sum)) != OK) {
+            buf_unref(a->sum);
             node_deliver_mark(s, chunk, true);
         } else {
             obs_counter_add(l->counters.broadcasts, 1);

@@ -152,8 +152,9 @@ static void keep_finish(struct node_lane *l, enum err rc)
     l->save_again = false;
     if (rc == OK) {
         l->saved_clock = l->save_clock;
-        node_claim_settle(l, &l->saving_claims);
+        node_claim_settle(&l->saving_claims);
     } else {
+        l->save_trusted = l->save_number + 1; /* What has that number may be of an earlier life. */
         obs_counter_add(l->counters.checkpoint_failures, 1);
         LOG_WRN("node", "checkpoint %" PRIu64 " of lane %u failed: %s", l->save_number,
                 l->config.number, err_string(rc));
@@ -177,8 +178,8 @@ static void keep_committed(enum err rc, void *user)
         return;
     }
     obs_counter_add(l->counters.checkpoints, 1);
-    if (checkpoint_prune(l->config.store, l->config.site.name, l->save_shard,
-                         keep == 0 ? KEEP_DEFAULT : keep) != OK) {
+    if (checkpoint_prune_trusting(l->config.store, l->config.site.name, l->save_shard,
+                                  keep == 0 ? KEEP_DEFAULT : keep, l->save_trusted) != OK) {
         LOG_WRN("node", "old checkpoints of shard %u could not be removed", l->save_shard);
     }
     l->save_shard += l->config.site.lanes;
@@ -268,6 +269,7 @@ void node_keep_start(struct node_lane *l)
     }
     l->saving = true;
     l->save_number++;
+    l->save_trusted = l->save_trusted == 0 ? l->save_number : l->save_trusted;
     l->save_shard = l->config.number;
     l->save_clock = sync_version(&l->sync);
     keep_clocks(l);

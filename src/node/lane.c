@@ -38,9 +38,25 @@ static void lane_say_places(struct node_lane *l)
                                                       "address", l->places[i].address));
     }
     if (node_control_send(l->first, l->pool, NODE_OP_LANE, 0, fields) != OK) {
-        LOG_WRN("node", "cannot tell the first lane where the others are");
+        LOG_WRN("node", "cannot tell the first lane where the others are: once more in a moment");
+        loop_timer_start_in(&l->tell, (int64_t)NODE_TELL_MS * 1000000);
     }
     json_decref(fields);
+}
+
+/* The first lane was not told, or has forgotten us. */
+static void lane_tell_again(struct loop_timer *timer, void *user)
+{
+    struct node_lane *l = user;
+
+    (void)timer;
+    if (l->first != NULL) {
+        lane_say_places(l);
+    } else if (net_endpoint_dial(l->endpoint, l->config.transport, &l->config.first, 1,
+                                 &l->first) != OK) {
+        l->first = NULL;
+        loop_timer_start_in(&l->tell, (int64_t)NODE_TELL_MS * 1000000);
+    }
 }
 
 static void lane_up(struct net_peer *peer, bool restarted, void *user)
@@ -70,7 +86,13 @@ static void lane_lost(struct net_peer *peer, enum err why, const char *text, voi
 
     if (peer == l->first) {
         l->first = NULL;
-        LOG_WRN("node", "the first lane does not want us: %s", text);
+        LOG_WRN("node", "the session with the first lane is over: %s", text);
+        if (!l->shut) {
+            /* As in node/worker_link.c: not before the other end has forgotten it, too. */
+            loop_timer_start_in(&l->tell,
+                                (int64_t)NODE_TELL_MS * 1000000 +
+                                    (why == OK || why == ERR_REFUSED ? 0 : l->config.grace_ns));
+        }
         return;
     }
     (void)why;
@@ -140,7 +162,7 @@ static void lane_acked(struct net_peer *peer, const struct wire_header *header, 
     }
     index = table_store_find(l->tables, header->table, header->chunk);
     if (index != TABLE_STORE_NONE && header->clock >= l->chunks[index]->closed_version) {
-        node_claim_settle(l, &l->chunks[index]->closed);
+        node_claim_settle(&l->chunks[index]->closed);
     }
 }
 
@@ -178,6 +200,7 @@ static void lane_retry(struct loop_timer *timer, void *user)
         node_deliver_flush(LIST_ENTRY(link, struct node_session, link));
     }
     lane_drain(NULL, l);
+    node_restore_look(l);
 }
 
 static void lane_deadline(struct loop_timer *timer, void *user)
@@ -227,6 +250,23 @@ static uint32_t lane_chunks(const struct node_lane *l, uint16_t id,
     return count;
 }
 
+static enum err lane_scratch(struct node_lane *l, uint32_t elements)
+{
+    float *scratch;
+
+    if (elements <= l->scratch_elements) {
+        return OK;
+    }
+    scratch = mem_calloc(elements, sizeof(*scratch));
+    if (scratch == NULL) {
+        return ERR_NOMEM;
+    }
+    mem_free(l->scratch);
+    l->scratch = scratch;
+    l->scratch_elements = elements;
+    return OK;
+}
+
 enum err node_lane_add_table(struct node_lane *l, uint16_t id, const struct table_schema *schema)
 {
     uint32_t more = lane_chunks(l, id, schema);
@@ -238,6 +278,9 @@ enum err node_lane_add_table(struct node_lane *l, uint16_t id, const struct tabl
     for (struct list *link = l->sessions.next; link != &l->sessions && rc == OK;
          link = link->next) {
         rc = lane_widen(LIST_ENTRY(link, struct node_session, link), count);
+    }
+    if (rc == OK) {
+        rc = lane_scratch(l, table_chunk_size(schema, 0));
     }
     if (rc == OK) {
         rc = sync_reserve(&l->sync, more);
@@ -359,12 +402,14 @@ static enum err lane_build(struct node_lane *l, struct err_text *text)
         rc = loop_timer_init(&l->retry, c->loop, lane_retry, l);
     }
     if (rc == OK) {
+        rc = loop_timer_init(&l->tell, c->loop, lane_tell_again, l);
+    }
+    if (rc == OK) {
         rc = buf_pool_create(c->in_flight_bytes, &l->pool);
     }
-    l->scratch = mem_zalloc(LIMIT_CHUNK_BYTES);
     l->names = mem_calloc(NODE_NAMES_MAX, sizeof(*l->names));
     l->lanes = mem_calloc(c->site.lanes, sizeof(*l->lanes));
-    if (rc == OK && (l->scratch == NULL || l->names == NULL || l->lanes == NULL)) {
+    if (rc == OK && (l->names == NULL || l->lanes == NULL)) {
         rc = ERR_NOMEM;
     }
     if (rc == OK) {
@@ -431,6 +476,7 @@ void node_lane_destroy(struct node_lane *l)
     loop_task_cancel(&l->drain);
     loop_timer_deinit(&l->deadline);
     loop_timer_deinit(&l->retry);
+    loop_timer_deinit(&l->tell);
     for (uint32_t i = 0; i < l->chunks_count; i++) {
         table_accum_clear(&l->chunks[i]->accum);
     }
@@ -483,6 +529,7 @@ void node_lane_stats(struct node_lane *l, struct node_lane_stats *out)
         .pool_bytes = pool.bytes_reserved,
         .restoring = l->restoring,
         .starting = !sync_has_started(&l->sync),
+        .hurried = l->patience_over,
     };
     for (uint32_t r = 0; r < SYNC_MEMBERS_MAX; r++) {
         out->members += sync_is_member(&l->sync, r);

@@ -107,6 +107,7 @@ struct node_lane_stats {
     uint64_t pool_bytes;
     bool restoring;
     bool starting; /* Waits for more workers before it lets the first in. */
+    bool hurried;  /* After a restart it went on without all workers, because they did not come. */
 };
 
 void node_lane_stats(struct node_lane *l, struct node_lane_stats *out);

@@ -18,8 +18,11 @@ enum {
     NODE_GRACE_MS = 3000,
     NODE_RESTORE_MS = 5000,
     NODE_RETRY_MS = 2,
+    NODE_TELL_MS = 200, /* Until the first lane is told again. */
     NODE_IN_FLIGHT_PER_WORKER_MB = 128,
     NODE_NAMES_MAX = SYNC_MEMBERS_MAX,
+    NODE_CLAIMS_PER_BLOCK = 64,
+    NODE_CLAIM_BLOCKS = LIMIT_WINDOW_FRAMES / NODE_CLAIMS_PER_BLOCK,
 };
 
 /* When an update is acknowledged, after which its worker forgets it. */
@@ -83,6 +86,7 @@ struct node_session {
     bool told;                            /* That it is out. */
     bool again;                           /* It was a member before: its copy is not as it began. */
     uint64_t wants[TABLE_COUNT_MAX / 64]; /* Tables that it keeps a copy of. */
+    uint64_t since; /* Frames with smaller numbers belong to an earlier membership. */
     uint32_t join_call;
     uint32_t site_call;
     uint32_t save_call;
@@ -97,8 +101,9 @@ struct node_session {
     uint32_t dirty_count;
     bool advance_due;
 
-    struct node_claim *claims; /* By sequence; LIMIT_WINDOW_FRAMES of them, or NULL. */
+    struct node_claim *claims[NODE_CLAIM_BLOCKS]; /* By sequence, in blocks; NULL: none there. */
     uint64_t unacked_frames;
+    uint64_t unacked_bytes; /* At most: sparse updates are counted as whole chunks. */
 };
 
 struct node_chunk {
@@ -137,6 +142,7 @@ struct node_lane {
     struct net_peer *first;    /* Session with lane 0, if this server has another first lane. */
     struct node_place *places; /* What it is told. */
     uint32_t places_count;
+    struct loop_timer tell;
     struct node_counters counters;
     struct table_store *tables;
     uint16_t next_table;
@@ -150,7 +156,8 @@ struct node_lane {
     struct loop_task drain;
     struct loop_timer deadline;
     struct loop_timer retry;
-    float *scratch; /* One chunk. */
+    float *scratch; /* One chunk of the widest table. */
+    uint32_t scratch_elements;
     bool shut;
     bool fresh; /* Nobody has been a member yet. */
 
@@ -170,6 +177,7 @@ struct node_lane {
     uint32_t save_shard; /* Of the site. */
     uint32_t save_chunk; /* Next index. */
     uint64_t save_number;
+    uint64_t save_trusted; /* From this number on all were written by us; zero: none yet. */
     uint64_t save_clock;
     uint64_t saved_clock;     /* Of the last whole one. */
     struct list clock_claims; /* Ends of clocks that no checkpoint holds yet. */
@@ -193,6 +201,7 @@ struct node_lane {
     uint64_t *contained; /* By chunk and rank. */
     uint32_t restored_count;
     bool fetching;
+    bool fetch_due; /* There was no room to ask for all of it. */
     struct loop_timer restore_timer;
     char broken[256];
 };
@@ -232,10 +241,14 @@ MUST_USE enum err node_exec(struct node_lane *l, struct sync_event *event,
 void node_exec_leave(struct node_lane *l, uint32_t rank);
 
 /* claim.c */
+/* Room for the claim of a frame: before it is made. ERR_NOMEM. */
+MUST_USE enum err node_claim_room(struct node_session *s, uint64_t sequence);
 void node_claim_make(struct node_session *s, uint64_t sequence, uint32_t chunk, uint64_t clock,
                      struct list *list);
-void node_claim_settle(struct node_lane *l, struct list *claims); /* Acknowledge all of them. */
-void node_claim_drop_all(struct node_session *s);
+void node_claim_settle(struct list *claims); /* Acknowledge all of them. */
+void node_claim_acknowledge(struct node_session *s, uint64_t sequence, uint32_t chunk,
+                            uint64_t clock);      /* At once. */
+void node_claim_drop_all(struct node_session *s); /* And give their room back. */
 
 /* deliver.c */
 void node_deliver_close(struct node_lane *l, uint32_t chunk, uint64_t version);

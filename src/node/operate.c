@@ -53,6 +53,7 @@ static enum err operate_site_answer(struct node_session *s)
         (void)json_array_append_new(lanes, json_string(l->lanes[i]));
     }
     (void)json_object_set_new(fields, "addresses", lanes);
+    (void)json_object_set_new(fields, "grace_ms", json_integer(l->config.grace_ns / 1000000));
     (void)json_object_set_new(fields, "tables", node_operate_tables(l));
     if (l->config.site.job[0] != '\0') {
         (void)json_object_set_new(fields, "job", json_string(l->config.site.job));
@@ -323,12 +324,16 @@ static enum err operate_take_place(struct node_session *s, uint64_t rank, struct
     struct node_lane *l = s->lane;
     struct node_session *holder = l->by_rank[rank];
 
-    if (holder != NULL && holder != s) {
+    if (holder != NULL &&
+        !pki_identity_equal(net_peer_identity(holder->peer), net_peer_identity(s->peer))) {
         return err_text_set(text, ERR_EXISTS, "rank %" PRIu64 " belongs to worker %s", rank,
                             net_peer_identity(holder->peer)->name);
     }
-    if (holder == s) {
-        node_exec_leave(l, (uint32_t)rank); /* It begins anew. */
+    if (holder != NULL) {
+        /* It begins anew; or this is another session of it, and the one before is ending. */
+        holder->state = NODE_OUT;
+        holder->resuming = false;
+        node_exec_leave(l, (uint32_t)rank);
     }
     s->rank = (uint32_t)rank;
     l->by_rank[rank] = s;
@@ -347,7 +352,19 @@ static void operate_pace(struct node_session *s, uint64_t wanted)
     }
 }
 
-static enum err operate_join(struct node_session *s, uint32_t call, const json_t *fields)
+/* Others have let a worker in: the site began long ago. If we know of nobody, we have restarted,
+ * and those who know what we held must have the time to come back before anybody is let in. */
+static enum err operate_begun(struct node_lane *l)
+{
+    if (l->fresh && l->ack != NODE_ACK_TAKEN) {
+        return node_restore_begin(l);
+    }
+    sync_restart(&l->sync);
+    return OK;
+}
+
+static enum err operate_join(struct node_session *s, uint32_t call, uint64_t sequence,
+                             const json_t *fields)
 {
     struct node_lane *l = s->lane;
     bool resume = json_is_true(json_object_get(fields, "resume"));
@@ -381,6 +398,7 @@ static enum err operate_join(struct node_session *s, uint32_t call, const json_t
         return operate_refuse(s, NODE_OP_JOIN, call, rc, text.text);
     }
     s->join_call = call;
+    s->since = resume ? 0 : sequence;
     s->again = json_is_true(json_object_get(fields, "again"));
     s->resuming = resume && (l->restoring || l->fresh);
     if (s->resuming) {
@@ -391,10 +409,14 @@ static enum err operate_join(struct node_session *s, uint32_t call, const json_t
         node_restore_look(l);
         return rc;
     }
-    if (json_is_true(json_object_get(fields, "begun"))) {
-        sync_restart(&l->sync);
+    if (json_is_true(json_object_get(fields, "begun")) && !l->restoring) {
+        rc = operate_begun(l);
     }
-    return l->restoring ? OK : operate_enter(s);
+    if (rc == OK && l->restoring) {
+        node_restore_look(l); /* It may be the one that was waited for. */
+        return OK;
+    }
+    return rc == OK ? operate_enter(s) : rc;
 }
 
 static enum err operate_leave(struct node_session *s, uint32_t call)
@@ -481,7 +503,7 @@ enum err node_operate(struct node_session *s, const struct net_frame *frame)
         rc = operate_table(s, call, fields);
         break;
     case NODE_OP_JOIN:
-        rc = operate_join(s, call, fields);
+        rc = operate_join(s, call, frame->header.sequence, fields);
         break;
     case NODE_OP_LEAVE:
         rc = operate_leave(s, call);

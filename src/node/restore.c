@@ -192,6 +192,23 @@ enum err node_restore_begin(struct node_lane *l)
     return rc;
 }
 
+/* The checkpoint is whole, but not ours: say so where the reader of its bytes could not. */
+static enum err restore_unfit(const struct node_lane *l, enum err rc, const char *name,
+                              struct err_text *text)
+{
+    if (rc == ERR_INVALID) {
+        return err_text_set(text, rc, "%s is of a site with another number of shards than %u", name,
+                            l->config.site.shards);
+    }
+    if (rc == ERR_EXISTS) {
+        return err_text_set(text, rc, "%s has a table of another shape or applier than this server",
+                            name);
+    }
+    return text != NULL && text->text[0] != '\0'
+               ? rc
+               : err_text_set(text, rc, "%s holds what does not fit its own tables", name);
+}
+
 enum err node_restore_load(struct node_lane *l, struct err_text *text)
 {
     const struct node_site *site = &l->config.site;
@@ -213,6 +230,7 @@ enum err node_restore_load(struct node_lane *l, struct err_text *text)
         }
         if (rc == OK) {
             rc = checkpoint_read(l->config.store, name, &restore_events, l, text);
+            rc = rc == OK ? OK : restore_unfit(l, rc, name, text);
             found = true;
         } else if (rc == ERR_NOT_FOUND) {
             l->restored_clock = 0;
@@ -311,6 +329,8 @@ static enum err restore_ask(struct node_lane *l, struct node_session *s, uint16_
     enum err rc = OK;
 
     while (index < l->restored_count && rc == OK) {
+        uint32_t first = index;
+
         pull.count = 0;
         for (; index < l->restored_count && pull.count < WIRE_PULL_CHUNKS_MAX; index++) {
             if (l->restored[index].from == s && l->restored[index].wanted == 0 &&
@@ -329,6 +349,12 @@ static enum err restore_ask(struct node_lane *l, struct node_session *s, uint16_
                 }
             }
         }
+        for (uint32_t c = first; c < index && rc != OK; c++) {
+            if (l->restored[c].from == s && table_store_table(l->tables, c) == table &&
+                l->restored[c].wanted == 1 + planes && l->restored[c].state == NULL) {
+                l->restored[c].wanted = 0; /* Not asked after all. */
+            }
+        }
     }
     return rc;
 }
@@ -336,14 +362,16 @@ static enum err restore_ask(struct node_lane *l, struct node_session *s, uint16_
 static void restore_fetch(struct node_lane *l)
 {
     l->fetching = true;
+    l->fetch_due = false;
     restore_choose(l);
     LIST_FOREACH (link, &l->sessions) {
         struct node_session *s = LIST_ENTRY(link, struct node_session, link);
 
         for (uint16_t t = 0; t < l->next_table && s->resuming; t++) {
             if (table_store_schema(l->tables, t) != NULL && restore_ask(l, s, t) != OK) {
-                net_peer_close(s->peer, "no room to ask for its copy");
-                break;
+                /* Ending its session instead would lose what only this worker has. */
+                l->fetch_due = true;
+                loop_timer_start_in(&l->retry, (int64_t)NODE_RETRY_MS * 1000000);
             }
         }
     }
@@ -369,7 +397,7 @@ static void restore_install(struct node_lane *l, uint32_t index,
         struct wire_member m = wire_member(in->members, i);
 
         if (m.rank < SYNC_MEMBERS_MAX) {
-            l->contained[restore_at(index, m.rank)] = m.ahead;
+            l->contained[restore_at(index, m.rank)] = m.clock;
         }
     }
 }
@@ -429,7 +457,9 @@ static bool restore_source_lost(struct node_lane *l)
         bool alive = r->from == NULL || r->wanted == 0;
 
         LIST_FOREACH (link, &l->sessions) {
-            alive = alive || LIST_ENTRY(link, struct node_session, link) == r->from;
+            const struct node_session *s = LIST_ENTRY(link, struct node_session, link);
+
+            alive = alive || (s == r->from && s->resuming);
         }
         if (!alive) {
             buf_unref(r->state);
@@ -452,23 +482,30 @@ static bool restore_complete(const struct node_lane *l)
     return true;
 }
 
-/* Is everybody back whom the checkpoint knows (or as many as there must be)? One who comes as a new
- * process is back too, and has nothing to bring. */
+/* Is everybody back whom the checkpoint knows? One who comes as a new process is back too, and has
+ * nothing to bring. Copies may be newer than the checkpoint, and the newest may be with somebody
+ * who joined after it: for them as many must come as there must be. */
 static bool restore_all_back(const struct node_lane *l)
 {
-    uint32_t back = 0;
+    uint32_t here = 0;
     uint32_t missing = 0;
 
     for (uint32_t r = 0; r < SYNC_MEMBERS_MAX; r++) {
         const struct node_session *s = l->by_rank[r];
 
         missing += l->restored_incarnation[r] != 0 && s == NULL;
-        back += s != NULL && s->resuming;
+        here += s != NULL;
         if (s != NULL && s->resuming && s->offers_due > 0) {
             return false;
         }
     }
-    return l->patience_over || (l->roster ? missing == 0 : back >= l->restored_members);
+    if (l->patience_over) {
+        return true;
+    }
+    if (l->roster && missing > 0) {
+        return false;
+    }
+    return (l->roster && l->ack == NODE_ACK_STORED) || here >= l->restored_members;
 }
 
 void node_restore_look(struct node_lane *l)
@@ -479,10 +516,10 @@ void node_restore_look(struct node_lane *l)
     if (restore_source_lost(l)) {
         l->fetching = false;
     }
-    if (!l->fetching && restore_all_back(l)) {
+    if (l->fetching ? l->fetch_due : restore_all_back(l)) {
         restore_fetch(l);
     }
-    if (l->fetching && restore_complete(l)) {
+    if (l->fetching && !l->fetch_due && restore_complete(l)) {
         node_restore_end(l);
     }
 }

@@ -114,6 +114,7 @@ static void server_answered(void *message, void *user)
         s->text = call->text;
     }
     s->worth = s->worth || call->worth;
+    s->clock = call->step == SERVER_LOOK && call->clock < s->clock ? call->clock : s->clock;
     if (--s->due == 0) {
         server_next(s);
     }
@@ -245,6 +246,11 @@ const struct net_address *node_server_told(const struct node_server *s, uint32_t
     return &s->lanes[index].told;
 }
 
+uint64_t node_server_clock(const struct node_server *s)
+{
+    return s->clock;
+}
+
 void node_server_tell(struct node_server *s, const char *host)
 {
     CHECK(s->step == SERVER_BUILD && s->due == 0 && !s->told);
@@ -280,6 +286,7 @@ void node_server_stop(struct node_server *s, const char *text)
 {
     CHECK(s->step == SERVER_TELL && s->due == 0 && s->told && !s->stopping);
     s->stopping = true;
+    s->clock = UINT64_MAX;
     (void)snprintf(s->bye, sizeof(s->bye), "%s", text);
     server_do(s, SERVER_LOOK);
 }

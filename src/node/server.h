@@ -68,6 +68,9 @@ void node_server_tell(struct node_server *s, const char *host);
 bool node_server_ask(struct node_server *s, uint32_t index,
                      void (*done)(uint32_t index, struct json_t *status, void *user), void *user);
 
+/* The last clock that was complete when it was stopped. */
+uint64_t node_server_clock(const struct node_server *s);
+
 /* Cleanly: make a checkpoint if there is a store and something to keep, say good-bye with @text,
  * end. stopped() follows. After ready(), once. */
 void node_server_stop(struct node_server *s, const char *text);

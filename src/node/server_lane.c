@@ -200,12 +200,13 @@ static void server_lane_shut(struct server_lane *l)
     loop_timer_start_in(&l->leaving, 0);
 }
 
-static bool server_lane_worth(struct server_lane *l)
+static void server_lane_look(struct server_lane *l, struct server_call *call)
 {
     struct node_lane_stats stats;
 
     node_lane_stats(l->node, &stats);
-    return l->store != NULL && (stats.updates > 0 || stats.members > 0 || stats.version > 0);
+    call->clock = stats.version;
+    call->worth = l->store != NULL && (stats.updates > 0 || stats.members > 0 || stats.version > 0);
 }
 
 void server_lane_run(void *user)
@@ -221,7 +222,7 @@ void server_lane_run(void *user)
         server_lane_answer(call, server_lane_tell(l, &call->text));
         break;
     case SERVER_LOOK:
-        call->worth = server_lane_worth(l);
+        server_lane_look(l, call);
         server_lane_answer(call, OK);
         break;
     case SERVER_SAVE:

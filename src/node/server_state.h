@@ -30,7 +30,8 @@ struct server_call {
     bool busy; /* The owner's: not answered yet. */
     enum err rc;
     struct err_text text;
-    bool worth;     /* SERVER_LOOK: there is something to keep. */
+    bool worth;     /* SERVER_LOOK: there is something to keep, */
+    uint64_t clock; /* and of which clock. */
     json_t *status; /* SERVER_STATUS. */
     void (*done)(uint32_t index, struct json_t *status, void *user);
     void *user;
@@ -69,6 +70,7 @@ struct node_server {
     enum err kept_rc; /* Of the last checkpoint. */
     struct err_text kept_text;
     bool worth;
+    uint64_t clock;
     bool told;
     bool failing;
     bool stopping;

@@ -168,24 +168,27 @@ struct crew {
     struct testing_site t;
     uint16_t table;
     uint32_t count;
+    uint64_t elements;
 };
 
-static struct table_schema crew_schema(void)
+static struct table_schema crew_schema(uint64_t rows)
 {
-    struct table_schema_text in = {.name = "model", .rows = ROWS, .width = WIDTH};
+    struct table_schema_text in = {.name = "model", .rows = rows, .width = WIDTH};
     struct table_schema out;
 
     assert_int_equal(table_schema_parse(&in, &out, NULL), OK);
     return out;
 }
 
-static void crew_open(struct crew *c, struct owner *o, const struct net_address *first,
-                      uint32_t count, uint64_t lives)
+static void crew_open_rows(struct crew *c, struct owner *o, uint32_t count, uint64_t lives,
+                           uint64_t rows)
 {
-    struct table_schema schema = crew_schema();
+    const struct net_address *first = node_server_told(o->server, 0);
+    struct table_schema schema = crew_schema(rows);
     struct node_op ops[TESTING_WORKERS] = {0};
 
-    *c = (struct crew){.t = {.loop = o->loop, .lives = lives}, .count = count};
+    *c = (struct crew){
+        .t = {.loop = o->loop, .lives = lives}, .count = count, .elements = rows * WIDTH};
     assert_int_equal(obs_registry_create(512, &c->t.registry), OK);
     net_socket_transport_init(&c->t.transport, o->loop, NULL);
     for (uint32_t i = 0; i < count; i++) {
@@ -200,18 +203,23 @@ static void crew_open(struct crew *c, struct owner *o, const struct net_address 
     testing_done(&c->t, ops, count);
 }
 
+static void crew_open(struct crew *c, struct owner *o, uint32_t count, uint64_t lives)
+{
+    crew_open_rows(c, o, count, lives, ROWS);
+}
+
 /* All push one to every element, and end the clock. */
 static void crew_round(struct crew *c)
 {
     struct node_op ops[TESTING_WORKERS] = {0};
-    float *ones = malloc(sizeof(float) * ROWS * WIDTH);
+    float *ones = malloc(sizeof(float) * c->elements);
 
     assert_non_null(ones);
-    for (uint32_t i = 0; i < ROWS * WIDTH; i++) {
+    for (uint64_t i = 0; i < c->elements; i++) {
         ones[i] = 1;
     }
     for (uint32_t i = 0; i < c->count; i++) {
-        node_worker_push(c->t.workers[i], c->table, 0, ROWS * WIDTH, ones, 1, &ops[i]);
+        node_worker_push(c->t.workers[i], c->table, 0, c->elements, ones, 1, &ops[i]);
     }
     testing_done(&c->t, ops, c->count);
     for (uint32_t i = 0; i < c->count; i++) {
@@ -224,13 +232,13 @@ static void crew_round(struct crew *c)
 /* Every element, as the first worker reads it. */
 static void crew_expect(struct crew *c, float expected)
 {
-    float *values = calloc(ROWS * WIDTH, sizeof(float));
+    float *values = calloc(c->elements, sizeof(float));
     struct node_op op = {0};
 
     assert_non_null(values);
-    node_worker_read(c->t.workers[0], c->table, 0, ROWS * WIDTH, values, &op);
+    node_worker_read(c->t.workers[0], c->table, 0, c->elements, values, &op);
     testing_done(&c->t, &op, 1);
-    for (uint32_t i = 0; i < ROWS * WIDTH; i++) {
+    for (uint64_t i = 0; i < c->elements; i++) {
         assert_float_equal(values[i], expected, 0);
     }
     free(values);
@@ -283,7 +291,7 @@ static void test_workers_train_on_all_lanes(void **state)
     (void)state;
     owner_start(&o, &config);
     assert_int_equal(node_server_lanes(o.server), 3);
-    crew_open(&c, &o, node_server_told(o.server, 0), 2, 10);
+    crew_open(&c, &o, 2, 10);
     for (int i = 0; i < 5; i++) {
         crew_round(&c);
     }
@@ -317,7 +325,7 @@ static void test_a_stopped_server_goes_on_where_it_was(void **state)
     assert_non_null(mkdtemp(folder));
     config.store = folder;
     owner_start(&o, &config);
-    crew_open(&c, &o, node_server_told(o.server, 0), 2, 10);
+    crew_open(&c, &o, 2, 10);
     for (int i = 0; i < 3; i++) {
         crew_round(&c);
     }
@@ -327,10 +335,36 @@ static void test_a_stopped_server_goes_on_where_it_was(void **state)
     status = json_object_get(owner_ask(&o, 1), "checkpoint");
     assert_int_equal(number_of(status, "number"), 1);
     assert_int_equal(number_of(status, "clock"), 3);
-    crew_open(&c, &o, node_server_told(o.server, 0), 2, 20);
+    crew_open(&c, &o, 2, 20);
     crew_expect(&c, 6);
     crew_round(&c);
     crew_expect(&c, 8);
+    crew_close(&c);
+    owner_close(&o);
+    remove_folder(folder);
+}
+
+/* With pull and checkpoints an update is acknowledged when it is stored: more than a window of them
+ * must not wait for a checkpoint that is due only when they have come. */
+static void test_a_model_larger_than_the_window_is_trained_with_checkpoints(void **state)
+{
+    enum { LARGE = 2 * LIMIT_WINDOW_BYTES / 4 / WIDTH };
+    struct node_site site = testing_site_of("bsp", 0, NODE_PULL, 1, 2);
+    char folder[] = "/tmp/strait-server-XXXXXX";
+    struct owner o = owner_open();
+    struct node_server_config config;
+    struct crew c;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    site.checkpoint_every = 1000;
+    config = config_of(&o, &site);
+    config.store = folder;
+    owner_start(&o, &config);
+    crew_open_rows(&c, &o, 2, 10, LARGE);
+    crew_round(&c);
+    crew_round(&c);
+    crew_expect(&c, 4);
     crew_close(&c);
     owner_close(&o);
     remove_folder(folder);
@@ -383,7 +417,7 @@ static void test_two_servers_make_one_site(void **state)
     config.first = *node_server_told(one.server, 0);
     assert_int_equal(pki_identity_make(WIRE_ROLE_SERVER, "home", "s1", &config.identity, NULL), OK);
     owner_start(&two, &config);
-    crew_open(&c, &one, node_server_told(one.server, 0), 2, 10);
+    crew_open(&c, &one, 2, 10);
     assert_null(json_object_get(owner_ask(&one, 0), "lanes_missing"));
     for (int i = 0; i < 4; i++) {
         crew_round(&c);
@@ -430,7 +464,8 @@ static void test_lanes_listen_on_ports_that_follow_each_other(void **state)
     for (int tries = 0; tries < 50 && !done; tries++) {
         struct err_text text;
 
-        (void)snprintf(config.listen.port, sizeof(config.listen.port), "%d", 20011 + 97 * tries);
+        (void)snprintf(config.listen.port, sizeof(config.listen.port), "%u",
+                       20011u + 97u * ((unsigned)tries % 64));
         o.listening = o.failed = false;
         assert_int_equal(node_server_create(&config, &o.server, &text), OK);
         owner_wait(&o, &o.listening, &o.failed);
@@ -533,7 +568,7 @@ static void test_it_can_be_destroyed_at_any_moment(void **state)
         o.server = NULL;
     }
     owner_start(&o, &config);
-    crew_open(&c, &o, node_server_told(o.server, 0), 1, 10);
+    crew_open(&c, &o, 1, 10);
     crew_round(&c);
     node_server_stop(o.server, "never finished");
     node_server_destroy(o.server);
@@ -568,6 +603,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_workers_train_on_all_lanes),
         cmocka_unit_test(test_a_stopped_server_goes_on_where_it_was),
+        cmocka_unit_test(test_a_model_larger_than_the_window_is_trained_with_checkpoints),
         cmocka_unit_test(test_nothing_is_kept_of_a_site_that_never_began),
         cmocka_unit_test(test_two_servers_make_one_site),
         cmocka_unit_test(test_a_port_in_use_fails_with_its_name),

@@ -25,17 +25,9 @@ enum err node_session_open(struct node_lane *l, struct net_peer *peer)
     s->lane = l;
     s->peer = peer;
     s->rank = NODE_RANK_ANY;
-    if (l->ack != NODE_ACK_TAKEN && node_session_is_worker(s)) {
-        s->claims = mem_calloc(LIMIT_WINDOW_FRAMES, sizeof(*s->claims));
-        if (s->claims == NULL) {
-            mem_free(s);
-            return ERR_NOMEM;
-        }
-    }
     s->dirty_words = (l->chunks_count + 63) / 64;
     s->dirty = mem_calloc((size_t)s->dirty_words + 1, sizeof(*s->dirty));
     if (s->dirty == NULL) {
-        mem_free(s->claims);
         mem_free(s);
         return ERR_NOMEM;
     }
@@ -56,7 +48,7 @@ static struct node_inbox *node_session_inbox(struct node_session *s,
 {
     uint32_t streams = net_peer_streams(s->peer);
 
-    return &s->inboxes[(header->table + header->chunk) % streams];
+    return &s->inboxes[((header->table & ~(uint32_t)WIRE_TABLE_PLANE) + header->chunk) % streams];
 }
 
 static void node_inbox_pop(struct node_session *s, struct node_inbox *b)
@@ -80,7 +72,6 @@ void node_session_free(struct node_session *s)
     node_claim_drop_all(s);
     list_remove(&s->link);
     net_peer_set_user(s->peer, NULL);
-    mem_free(s->claims);
     mem_free(s->dirty);
     mem_free(s->offered);
     mem_free(s);

@@ -42,6 +42,9 @@ static enum err node_take_update(struct node_session *s, const struct wire_heade
 
     p->session = s;
     p->sequence = header->sequence;
+    if (node_claim_room(s, header->sequence) != OK) {
+        return node_take_later(s);
+    }
     rc = node_exec(l, &event, p, &verdict);
     if (rc != OK) {
         return rc;
@@ -51,7 +54,7 @@ static enum err node_take_update(struct node_session *s, const struct wire_heade
         return OK;
     case SYNC_DROP:
         obs_counter_add(l->counters.duplicates, 1);
-        net_peer_ack(s->peer, header->sequence);
+        node_claim_acknowledge(s, header->sequence, index, header->clock);
         return OK;
     case SYNC_REFUSE:
         return node_take_refused(
@@ -145,7 +148,11 @@ static enum err node_take_rows_push(struct node_session *s, const struct node_it
                             false) != OK) {
         return node_take_later(s);
     }
-    return node_take_update(s, item->header, index, &p);
+    rc = node_take_update(s, item->header, index, &p);
+    if (l->chunks[index]->accum.weight == 0) {
+        table_accum_clear(&l->chunks[index]->accum); /* Not taken: there is no sum yet. */
+    }
+    return rc;
 }
 
 /* The end of a clock counts when it has come on every stream. */
@@ -159,6 +166,9 @@ static enum err node_take_clock(struct node_session *s, const struct node_item *
 
     if (rc != OK || clock.stream >= net_peer_streams(s->peer)) {
         return ERR_PEER;
+    }
+    if (node_claim_room(s, item->header->sequence) != OK) {
+        return node_take_later(s);
     }
     if (s->clock_seen[clock.stream] < clock.clock) {
         s->clock_seen[clock.stream] = clock.clock;
@@ -309,6 +319,13 @@ enum err node_take_item(struct node_session *s, const struct node_item *item)
 {
     if (!node_session_is_worker(s)) {
         return ERR_PEER;
+    }
+    if (item->header->sequence < s->since) {
+        /* Sent before it asked to count as new: an update of a later clock than ours would wait for
+         * clocks that nobody is going to have. The worker knows. */
+        obs_counter_add(s->lane->counters.refused[WIRE_LATE_NOT_MEMBER], 1);
+        net_peer_ack(s->peer, item->header->sequence);
+        return OK;
     }
     switch (item->header->type) {
     case WIRE_PUSH:

@@ -89,10 +89,9 @@ static void worker_lost(struct net_peer *peer, enum err why, const char *text, v
 {
     struct node_link *k = net_peer_user(peer);
 
-    (void)why;
     (void)user;
     if (k != NULL) {
-        node_link_lost(k, text);
+        node_link_lost(k, why, text);
     }
 }
 
@@ -135,6 +134,8 @@ static void worker_progress(struct loop_task *task, void *user)
             node_link_say_clock(w->links[i], w->links[i]->clock_due);
         }
         node_link_call_due(w->links[i]);
+        node_link_join_due(w->links[i]);
+        node_read_due(w->links[i]);
         node_link_hurry(w->links[i]);
         node_copy_flush(w->links[i]);
     }
@@ -188,10 +189,8 @@ static enum err worker_build(struct node_worker *w)
     };
     enum err rc = loop_timer_init(&w->poll, c->loop, worker_poll, w);
 
-    w->scratch = mem_zalloc(LIMIT_CHUNK_BYTES);
-    w->scratch_rows = mem_zalloc(LIMIT_CHUNK_BYTES);
     w->links = mem_calloc(NODE_LANES_MAX, sizeof(struct node_link *));
-    if (rc == OK && (w->scratch == NULL || w->scratch_rows == NULL || w->links == NULL)) {
+    if (rc == OK && w->links == NULL) {
         rc = ERR_NOMEM;
     }
     if (rc == OK) {
@@ -217,6 +216,7 @@ enum err node_worker_create(const struct node_worker_config *config,
     w->config.streams = config->streams == 0 ? 1 : config->streams;
     w->cache_left = config->cache_bytes == 0 ? WORKER_CACHE_BYTES : config->cache_bytes;
     w->rank = config->rank;
+    w->grace_ns = (int64_t)WORKER_GRACE_MS * 1000000;
     list_init(&w->tasks);
     list_init(&w->finished);
     list_init(&w->free_tasks);
@@ -322,6 +322,19 @@ bool node_worker_busy(const struct node_worker *w)
         }
     }
     return !list_empty(&w->tasks);
+}
+
+enum node_standing node_worker_standing(const struct node_worker *w, uint32_t lane)
+{
+    const struct node_link *k = lane < w->links_count ? w->links[lane] : NULL;
+
+    if (k == NULL || !w->want_in || !k->resumable) {
+        return NODE_STANDING_NONE;
+    }
+    if (k->state == LINK_IN) {
+        return NODE_STANDING_BACKS;
+    }
+    return k->state == LINK_JOINING && k->resuming ? NODE_STANDING_OFFERED : NODE_STANDING_NONE;
 }
 
 /* The clock that somebody wants to compute: the next one, if this one is being ended. */

@@ -166,4 +166,12 @@ bool node_worker_busy(const struct node_worker *w);
 /* Why does it wait? A sentence for people; false if it does not. */
 bool node_worker_why(struct node_worker *w, char *out, size_t size);
 
+/* What a lane that restarts gets of this worker's copy; for simulations. */
+enum node_standing {
+    NODE_STANDING_NONE,    /* Nothing: it has left, or counts as new there. */
+    NODE_STANDING_BACKS,   /* All of it, as soon as they meet. */
+    NODE_STANDING_OFFERED, /* It has met the lane and offered its copy. */
+};
+enum node_standing node_worker_standing(const struct node_worker *w, uint32_t lane);
+
 #endif

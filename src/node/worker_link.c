@@ -183,7 +183,10 @@ static void link_calls_again(struct node_link *k)
 {
     link_forget_join(k);
     LIST_FOREACH (link, &k->calls) {
-        link_call_send(LIST_ENTRY(link, struct node_call, link));
+        struct node_call *call = LIST_ENTRY(link, struct node_call, link);
+
+        call->sent = false;
+        link_call_send(call);
     }
 }
 
@@ -212,11 +215,18 @@ static void link_site_known(struct node_call *call, enum err rc, const json_t *f
                             const struct err_text *text)
 {
     struct node_worker *w = call->on->worker;
-    uint64_t rank;
+    uint64_t rank, grace_ms;
 
     w->site_asked = false;
     if (rc == OK && !w->site_known) {
         rc = node_site_from_json(fields, &w->site);
+        if (rc == OK &&
+            !node_json_u64(fields, "grace_ms", UINT32_MAX, WORKER_GRACE_MS, &grace_ms)) {
+            rc = ERR_MALFORMED;
+        }
+        if (rc == OK) {
+            w->grace_ns = (int64_t)grace_ms * 1000000;
+        }
         if (rc == OK && !node_json_u64(fields, "rank", SYNC_MEMBERS_MAX - 1, w->rank, &rank)) {
             rc = ERR_MALFORMED;
         }
@@ -302,6 +312,12 @@ static void link_joined(struct node_call *call, enum err rc, const json_t *field
         }
         return;
     }
+    if (k->resuming && !resumed) {
+        /* What was sent meanwhile, in the hope to go on, must not count: ask again as who we are.
+         */
+        node_link_join(k, false);
+        return;
+    }
     k->state = LINK_IN;
     k->begun = false;
     k->resumable = true;
@@ -351,10 +367,10 @@ void node_link_join(struct node_link *k, bool resume)
     if (!w->site_known || k->peer == NULL || k->state == LINK_AWAY) {
         return;
     }
-    fields = json_pack("{s:o, s:i, s:b, s:b, s:b, s:I, s:i}", "tables", node_link_tables(w), "rank",
-                       (int)w->rank, "resume", (int)resume, "again", (int)w->was_in, "begun",
-                       (int)k->begun, "clock", (json_int_t)k->advanced, "offers",
-                       (int)(resume ? node_copy_offers(k) : 0));
+    fields = json_pack("{s:o, s:i, s:b, s:b, s:b, s:I, s:I, s:i}", "tables", node_link_tables(w),
+                       "rank", (int)w->rank, "resume", (int)resume, "again", (int)w->was_in,
+                       "begun", (int)k->begun, "clock", (json_int_t)k->advanced, "entry",
+                       (json_int_t)k->entry, "offers", (int)(resume ? node_copy_offers(k) : 0));
     if (k->number < w->config.paces_count && w->config.paces[k->number].from > 0) {
         (void)json_object_set_new(fields, "pace",
                                   json_integer((json_int_t)w->config.paces[k->number].from));
@@ -362,19 +378,29 @@ void node_link_join(struct node_link *k, bool resume)
     w->was_in = true;
     k->asked_ns = loop_now_ns(w->config.loop);
     k->resuming = resume;
+    k->join_due = false;
     k->state = LINK_JOINING;
     k->advanced_any = k->advanced_any && resume;
     memset(k->advanced_seen, 0, sizeof(k->advanced_seen));
     node_copy_forget_asked(k);
     if (!resume) {
         k->advanced = 0;
+        k->resumable = false;
         node_copy_reset(k);
     }
     if (node_link_call(k, NODE_OP_JOIN, fields, link_joined, NULL) != OK) {
-        k->state = LINK_MET;
-        net_peer_close(k->peer, "no memory to join");
+        /* Ending the session instead would lose what it holds for a lane that restarted. */
+        k->join_due = true;
+        loop_timer_start_in(&w->poll, (int64_t)WORKER_POLL_MS * 1000000);
     } else if (resume) {
         node_copy_offer(k);
+    }
+}
+
+void node_link_join_due(struct node_link *k)
+{
+    if (k->join_due && k->worker->want_in && k->state == LINK_JOINING) {
+        node_link_join(k, k->resuming);
     }
 }
 
@@ -441,7 +467,16 @@ void node_link_hurry(struct node_link *k)
     node_link_join(k, false);
 }
 
-void node_link_lost(struct node_link *k, const char *text)
+/* If both ends know that the session is over, another may begin at once. If it ended at ours only,
+ * the lane has it until its grace is over, and would take a new one for the old one. */
+static int64_t link_redial_ns(const struct node_link *k, enum err why)
+{
+    int64_t soon = (int64_t)WORKER_REDIAL_MS * 1000000;
+
+    return why == OK || why == ERR_REFUSED ? soon : k->worker->grace_ns + soon;
+}
+
+void node_link_lost(struct node_link *k, enum err why, const char *text)
 {
     node_worker_notice(k->worker, "lane %u is lost: %s", k->number, text);
     (void)snprintf(k->trouble, sizeof(k->trouble), "%s", text);
@@ -449,10 +484,11 @@ void node_link_lost(struct node_link *k, const char *text)
     k->peer = NULL;
     k->state = LINK_AWAY;
     k->resumable = false;
+    k->join_due = false;
     k->clock_due = 0;
     k->clock_said = 0;
     link_forget_join(k);
-    loop_timer_start_in(&k->redial, (int64_t)WORKER_REDIAL_MS * 1000000);
+    loop_timer_start_in(&k->redial, link_redial_ns(k, why));
     node_worker_progress(k->worker);
 }
 

@@ -42,10 +42,23 @@ struct node_op_state *node_task_begin(struct node_worker *w, enum node_task_kind
     return t;
 }
 
+/* Answers to what is over are for nobody: another operation may be at that address by then. */
+static void task_disown_calls(struct node_worker *w, const struct node_op *op)
+{
+    for (uint32_t i = 0; i < w->links_count; i++) {
+        LIST_FOREACH (link, &w->links[i]->calls) {
+            struct node_call *call = LIST_ENTRY(link, struct node_call, link);
+
+            call->user = call->user == op ? NULL : call->user;
+        }
+    }
+}
+
 void node_task_end(struct node_worker *w, struct node_op_state *t, enum err rc, const char *text)
 {
     struct node_op *op = t->op;
 
+    task_disown_calls(w, op);
     node_read_forget(w, t);
     list_remove(&t->link);
     op->rc = rc;
@@ -62,18 +75,6 @@ void node_task_end(struct node_worker *w, struct node_op_state *t, enum err rc, 
     }
 }
 
-/* Answers to what was given up are for nobody: another operation may be at that address by then. */
-static void task_disown_calls(struct node_worker *w, const struct node_op *op)
-{
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        LIST_FOREACH (link, &w->links[i]->calls) {
-            struct node_call *call = LIST_ENTRY(link, struct node_call, link);
-
-            call->user = call->user == op ? NULL : call->user;
-        }
-    }
-}
-
 void node_worker_cancel(struct node_worker *w, struct node_op *op)
 {
     struct node_op_state *t = op->state;
@@ -81,7 +82,6 @@ void node_worker_cancel(struct node_worker *w, struct node_op *op)
     if (t == NULL) {
         return;
     }
-    task_disown_calls(w, op);
     op->finished = NULL;
     node_task_end(w, t, ERR_CANCELLED, "given up");
 }
@@ -233,6 +233,23 @@ static void task_table_there(struct node_call *call, enum err rc, const json_t *
     node_worker_progress(w);
 }
 
+/* Tell all lanes that we use it. */
+static void task_table_tell(struct node_worker *w, struct node_op_state *t, uint16_t id)
+{
+    enum err rc = OK;
+
+    t->table = id;
+    t->remaining = w->links_count;
+    t->step = TASK_TABLE_OPENING;
+    w->tables[id]->changed_due = 0;
+    for (uint32_t i = 0; i < w->links_count && rc == OK; i++) {
+        rc = node_link_table(w->links[i], id, task_table_there, t->op);
+    }
+    if (rc != OK) {
+        node_task_end(w, t, rc, NULL);
+    }
+}
+
 static void task_table_named(struct node_call *call, enum err rc, const json_t *fields,
                              const struct err_text *text)
 {
@@ -247,15 +264,11 @@ static void task_table_named(struct node_call *call, enum err rc, const json_t *
         rc = ERR_MALFORMED;
     }
     if (rc == OK) {
-        t->table = (uint16_t)id;
-        rc = node_worker_open(w, t->table, &t->schema);
+        rc = node_worker_open(w, (uint16_t)id, &t->schema);
     }
-    t->remaining = w->links_count;
-    t->step = TASK_TABLE_OPENING;
-    for (uint32_t i = 0; i < w->links_count && rc == OK; i++) {
-        rc = node_link_table(w->links[i], t->table, task_table_there, t->op);
-    }
-    if (rc != OK) {
+    if (rc == OK) {
+        task_table_tell(w, t, (uint16_t)id);
+    } else {
         node_task_end(w, t, rc, text->text[0] != '\0' ? text->text : NULL);
     }
 }
@@ -319,8 +332,9 @@ static void task_run_lookup(struct node_worker *w, struct node_op_state *t, int3
     enum err rc = OK;
 
     if (known >= 0) {
-        t->op->value = (uint64_t)known;
-        node_task_end(w, t, OK, NULL);
+        t->schema = w->tables[known]->schema;
+        t->step = TASK_TABLE_MAKE; /* It may not be open yet. */
+        node_worker_progress(w);
         return;
     }
     t->step = TASK_TABLE_LOOKING;
@@ -346,7 +360,11 @@ static void task_run_table(struct node_worker *w, struct node_op_state *t)
     if (t->step == TASK_TABLE_MAKE && known >= 0) {
         t->op->value = (uint64_t)known;
         rc = table_schema_equal(&t->schema, &w->tables[known]->schema) ? OK : ERR_EXISTS;
-        node_task_end(w, t, rc, "a table of that name exists with another shape or applier");
+        if (rc == OK && !w->tables[known]->open) {
+            task_table_tell(w, t, (uint16_t)known); /* An attempt before this one failed. */
+        } else {
+            node_task_end(w, t, rc, "a table of that name exists with another shape or applier");
+        }
         return;
     }
     if (t->step == TASK_TABLE_MAKE) {
@@ -363,6 +381,7 @@ static void task_run_table(struct node_worker *w, struct node_op_state *t)
     }
     if (t->step == TASK_TABLE_OPENING && t->remaining == 0 &&
         w->tables[t->table]->changed_have >= w->tables[t->table]->changed_due) {
+        w->tables[t->table]->open = true;
         t->op->value = t->table;
         node_task_end(w, t, OK, NULL);
     }

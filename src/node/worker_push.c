@@ -353,13 +353,12 @@ static uint32_t push_gather(struct node_worker *w, const struct node_worker_tabl
     const float *sum = (const float *)(const void *)buf_bytes(a->sum);
     uint32_t count = 0;
 
-    for (uint32_t r = 0; r < rows; r++) {
-        if (table_accum_has_row(a, r)) {
-            w->scratch_rows[count] = first + r;
-            memcpy(w->scratch + (size_t)count * t->schema.width, sum + (size_t)r * t->schema.width,
-                   t->schema.width * sizeof(float));
-            count++;
-        }
+    for (uint32_t r = table_accum_next_row(a, 0, rows); r < rows;
+         r = table_accum_next_row(a, r + 1, rows)) {
+        w->scratch_rows[count] = first + r;
+        memcpy(w->scratch + (size_t)count * t->schema.width, sum + (size_t)r * t->schema.width,
+               t->schema.width * sizeof(float));
+        count++;
     }
     return count;
 }

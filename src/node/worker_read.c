@@ -105,11 +105,27 @@ static enum err read_ask(struct node_link *k, const struct node_request *r)
 void node_read_again(struct node_link *k)
 {
     LIST_FOREACH (link, &k->requests) {
-        if (read_ask(k, LIST_ENTRY(link, struct node_request, link)) != OK) {
-            net_peer_close(k->peer, "no room to ask again");
+        LIST_ENTRY(link, struct node_request, link)->due = true;
+    }
+    k->reads_due = true;
+    node_read_due(k);
+}
+
+void node_read_due(struct node_link *k)
+{
+    if (!k->reads_due || k->state != LINK_IN) {
+        return; /* All of them are asked again when the lane lets us in. */
+    }
+    LIST_FOREACH (link, &k->requests) {
+        struct node_request *r = LIST_ENTRY(link, struct node_request, link);
+
+        if (r->due && read_ask(k, r) != OK) {
+            loop_timer_start_in(&k->worker->poll, (int64_t)WORKER_POLL_MS * 1000000);
             return;
         }
+        r->due = false;
     }
+    k->reads_due = false;
 }
 
 /* Can a request be made there now? A lane that is away or has left us out will be back. */

@@ -15,6 +15,7 @@
 enum {
     WORKER_CACHE_BYTES = 256 * 1024 * 1024,
     WORKER_REDIAL_MS = 200,
+    WORKER_GRACE_MS = 3000, /* Of lanes, until one has said how long its own is. */
     WORKER_POLL_MS = 5,
     WORKER_SAVE_MS = 200,
     WORKER_HURRY_MS = 2000,
@@ -51,6 +52,8 @@ struct node_link {
     bool resumable;   /* Was in, in this session. */
     bool begun;       /* Others have let us in: the site is not at its start. */
     bool resuming;    /* Asked to go on where it was. */
+    bool join_due;    /* There was no memory to ask. */
+    bool reads_due;   /* Some of .requests are to be made again. */
     int64_t asked_ns; /* When it was asked to let us in. */
     uint64_t entry;   /* First clock that counts here. */
     uint64_t advanced;
@@ -110,6 +113,7 @@ struct node_request {
     uint16_t table;
     uint32_t chunk;
     uint64_t clock;   /* For which it was asked. */
+    bool due;         /* To be asked again. */
     uint32_t count;   /* Rows: how many; zero: a whole chunk. */
     uint32_t *rows;   /* Rows that were asked for, for asking again. */
     uint32_t *places; /* Where each goes in the task's list. */
@@ -124,7 +128,7 @@ struct node_copy {
 };
 
 struct node_worker_table {
-    bool open;
+    bool open; /* All lanes know that we use it. */
     struct table_schema schema;
     struct table_schema plain; /* The same, summed: for what is collected here. */
     uint64_t *pushed;          /* By chunk: the last clock in which it was sent. */
@@ -144,6 +148,7 @@ struct node_worker {
     bool site_known;
     bool site_asked;
     uint32_t rank;
+    int64_t grace_ns; /* How long a lane keeps a session that is silent. */
     struct node_link **links;
     uint32_t links_count;
     struct node_worker_table *tables[TABLE_COUNT_MAX];
@@ -167,8 +172,9 @@ struct node_worker {
     struct loop_task wake;
     struct loop_task progress;
     struct loop_timer poll;
-    float *scratch;
+    float *scratch; /* One chunk of the widest table, and as many row numbers. */
     uint32_t *scratch_rows;
+    uint32_t scratch_elements;
 };
 
 /* worker.c */
@@ -190,9 +196,10 @@ MUST_USE enum err node_link_create(struct node_worker *w, uint32_t number,
                                    const struct net_address *address, struct node_link **out);
 void node_link_destroy(struct node_link *k);
 void node_link_up(struct node_link *k, bool restarted);
-void node_link_lost(struct node_link *k, const char *text);
+void node_link_lost(struct node_link *k, enum err why, const char *text);
 void node_link_out(struct node_link *k); /* It left us out: ask again. */
 void node_link_join(struct node_link *k, bool resume);
+void node_link_join_due(struct node_link *k); /* Ask if that could not be done before. */
 enum err node_link_frame(struct node_link *k, const struct net_frame *frame);
 MUST_USE enum err node_link_call(struct node_link *k, uint16_t operation, json_t *fields,
                                  void (*answered)(struct node_call *call, enum err rc,
@@ -231,6 +238,7 @@ void node_read_run(struct node_worker *w, struct node_op_state *t);
 enum err node_read_values(struct node_link *k, const struct net_frame *frame);
 enum err node_read_rows(struct node_link *k, const struct net_frame *frame);
 void node_read_again(struct node_link *k);
+void node_read_due(struct node_link *k); /* Ask again what could not be asked before. */
 void node_read_forget(struct node_worker *w, struct node_op_state *t);
 void node_read_free(struct node_worker *w);
 

@@ -60,10 +60,35 @@ static enum err table_copy(struct node_worker *w, uint16_t id, const struct tabl
     return OK;
 }
 
+/* Room for one chunk to work on. */
+static enum err table_scratch(struct node_worker *w, const struct table_schema *schema)
+{
+    uint32_t elements = table_chunk_size(schema, 0);
+    float *scratch;
+    uint32_t *rows;
+
+    if (elements <= w->scratch_elements) {
+        return OK;
+    }
+    scratch = mem_calloc(elements, sizeof(*scratch));
+    rows = mem_calloc(elements, sizeof(*rows));
+    if (scratch == NULL || rows == NULL) {
+        mem_free(scratch);
+        mem_free(rows);
+        return ERR_NOMEM;
+    }
+    mem_free(w->scratch);
+    mem_free(w->scratch_rows);
+    w->scratch = scratch;
+    w->scratch_rows = rows;
+    w->scratch_elements = elements;
+    return OK;
+}
+
 enum err node_worker_open(struct node_worker *w, uint16_t id, const struct table_schema *schema)
 {
     struct node_worker_table *t;
-    enum err rc = OK;
+    enum err rc;
 
     if (w->tables[id] != NULL) {
         return table_schema_equal(schema, &w->tables[id]->schema) ? OK : ERR_EXISTS;
@@ -78,9 +103,8 @@ enum err node_worker_open(struct node_worker *w, uint16_t id, const struct table
     t->chunks = table_chunk_count(schema);
     t->pushed = mem_calloc(t->chunks, sizeof(*t->pushed));
     t->pending = mem_calloc(t->chunks, sizeof(*t->pending));
-    if (t->pushed == NULL || t->pending == NULL) {
-        rc = ERR_NOMEM;
-    } else if (w->site.delivery == NODE_BROADCAST) {
+    rc = t->pushed == NULL || t->pending == NULL ? ERR_NOMEM : table_scratch(w, schema);
+    if (rc == OK && w->site.delivery == NODE_BROADCAST) {
         rc = table_copy(w, id, schema);
     }
     if (rc != OK) {

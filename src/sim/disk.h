@@ -19,7 +19,7 @@
 struct sim_disk;
 
 enum {
-    SIM_DISK_NAME_BYTES = 64, /* Of a file's name, with its end. */
+    SIM_DISK_NAME_BYTES = 128, /* Of a file's name, with its end. */
     SIM_DISK_FILES_LIMIT = 4096,
 };
 

@@ -20,7 +20,13 @@ enum {
     DRILL_STORM_MS = 8000,
     DRILL_FAULT_EVERY_MS = 400,
     DRILL_PATIENCE_S = 400, /* After the storm: then there must have been progress (I6). */
+    DRILL_PATIENT_S = 60,
+    DRILL_HASTY_MS = 700,
+    DRILL_SLOW_DISK_MS = 60,
+    DRILL_SHARDS = 12, /* If not one per lane. */
     DRILL_CHECK_EVERY = 16,
+    DRILL_FLOWS = 4096, /* Plenty; the world's own limits cost more than a whole drill. */
+    DRILL_SEGMENTS = 1 << 16,
 };
 
 enum drill_state {
@@ -50,6 +56,7 @@ struct drill_worker {
     uint64_t read_restores; /* When reading began: what came before belongs to another life. */
     uint64_t floor_rebases;
     bool retry;
+    uint64_t read_rebases;
     uint64_t rebases; /* At the start of this clock. */
     bool partial;     /* Some update of this clock could not be collected. */
     float values[DRILL_TABLES][SIM_WITNESS_ELEMENTS_MAX];
@@ -70,6 +77,10 @@ struct drill {
     uint32_t workers_count;
     uint64_t clocks;
     uint64_t rebases;
+    bool patient;     /* A lane that restarts waits for all workers, however long they are away. */
+    bool hasty;       /* Lanes do not wait long for sessions that are silent. */
+    bool slow_disks;  /* A checkpoint takes longer than a clock. */
+    bool many_shards; /* More shards than lanes. */
     bool lane_on[NODE_LANES_MAX];
     uint64_t looks;
     char broken[320];
@@ -99,6 +110,16 @@ static void drill_update(uint32_t table, uint32_t rank, uint64_t clock, float *o
             out[r * width + i] =
                 touched ? (float)(1 + (rank * 5 + clock * 3 + table + r + i) % 11) : 0;
         }
+    }
+}
+
+/* What a worker really sends: thirds, if the order of adding shall show. */
+static void drill_make(const struct drill *d, uint32_t table, uint32_t rank, uint64_t clock,
+                       float *out)
+{
+    drill_update(table, rank, clock, out);
+    for (uint32_t i = 0; d->config.rough && i < table_elements(&d->schemas[table]); i++) {
+        out[i] /= 3;
     }
 }
 
@@ -135,7 +156,7 @@ static void drill_read(struct drill_worker *w)
 {
     static const uint32_t rows[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-    w->rebases = node_worker_rebases(w->worker->node);
+    w->read_rebases = node_worker_rebases(w->worker->node);
     w->read_restores = sim_witness_restores(w->drill->witness);
     for (uint32_t t = 0; t < DRILL_TABLES; t++) {
         if (t == 1) {
@@ -161,7 +182,7 @@ static void drill_collect(struct drill_worker *w, uint32_t table)
     uint32_t count = 0;
     enum err rc;
 
-    drill_update(table, w->worker->rank, w->clock, update);
+    drill_make(w->drill, table, w->worker->rank, w->clock, update);
     for (uint32_t r = 0; r < s->rows; r++) {
         if (update[r * s->width] != 0) {
             memmove(update + (size_t)count * s->width, update + (size_t)r * s->width,
@@ -187,7 +208,7 @@ static void drill_collect(struct drill_worker *w, uint32_t table)
 /* The first table goes out at once, the others are collected. */
 static void drill_push(struct drill_worker *w)
 {
-    drill_update(0, w->worker->rank, w->clock, w->values[0]);
+    drill_make(w->drill, 0, w->worker->rank, w->clock, w->values[0]);
     node_worker_push(w->worker->node, w->ids[0], 0, table_elements(&w->drill->schemas[0]),
                      w->values[0], 1, drill_op(w, 0));
 }
@@ -247,7 +268,7 @@ static bool drill_failed(struct drill_worker *w)
             failed = false; /* Pushed at the first try. */
         } else if (rc != OK && rc != ERR_NOMEM) {
             (void)snprintf(w->drill->broken, sizeof(w->drill->broken),
-                           "worker %u: an operation failed: %s", w->worker->rank,
+                           "worker %u: an operation failed: %.240s", w->worker->rank,
                            w->ops[i].text.text);
         }
     }
@@ -273,26 +294,39 @@ static void drill_check(struct drill_worker *w)
         /* Cached rows have the worker's own updates too: they are no version of the table. */
         bool mixed = t == 1 && d->site.delivery == NODE_PULL && d->site.sync.staleness > 0;
 
-        if (!mixed && w->rebases == rebases && w->read_restores == w->floor_restores) {
+        if (!mixed && w->read_rebases == rebases && w->read_restores == w->floor_restores) {
             w->floor[t] = sim_witness_read(d->witness, t, w->clock, w->floor[t], w->values[t]);
         }
     }
 }
 
+static void drill_begin_clock(struct drill_worker *w, uint64_t clock)
+{
+    w->clock = clock;
+    w->partial = false;
+    w->rebases = node_worker_rebases(w->worker->node);
+    drill_enter(w, clock <= w->drill->clocks ? DRILL_READING : DRILL_LEAVING);
+}
+
+/* Was the worker left out since its clock began? What it had sent may be lost then. */
+static bool drill_left_out(struct drill_worker *w, bool skipped)
+{
+    if (w->rebases == node_worker_rebases(w->worker->node) && !skipped) {
+        return false;
+    }
+    sim_witness_dropped(w->drill->witness, w->worker->rank);
+    w->drill->rebases++;
+    return true;
+}
+
 static void drill_ended(struct drill_worker *w)
 {
-    struct drill *d = w->drill;
     uint64_t next = w->ops[0].value;
 
-    if (w->rebases != node_worker_rebases(w->worker->node) || next != w->clock + 1) {
-        sim_witness_dropped(d->witness, w->worker->rank);
-        d->rebases++;
-    } else if (!w->partial) {
-        sim_witness_finished(d->witness, w->worker->rank, w->worker->incarnation, w->clock);
+    if (!drill_left_out(w, next != w->clock + 1) && !w->partial) {
+        sim_witness_finished(w->drill->witness, w->worker->rank, w->worker->incarnation, w->clock);
     }
-    w->clock = next;
-    w->partial = false;
-    drill_enter(w, w->clock <= d->clocks ? DRILL_READING : DRILL_LEAVING);
+    drill_begin_clock(w, next);
 }
 
 static void drill_went(struct drill_worker *w)
@@ -310,8 +344,7 @@ static void drill_went(struct drill_worker *w)
         drill_enter(w, w->opened < DRILL_TABLES ? DRILL_OPENING : DRILL_JOINING);
         break;
     case DRILL_JOINING:
-        w->clock = w->ops[0].value;
-        drill_enter(w, w->clock <= w->drill->clocks ? DRILL_READING : DRILL_LEAVING);
+        drill_begin_clock(w, w->ops[0].value);
         break;
     case DRILL_READING:
         drill_check(w);
@@ -327,6 +360,7 @@ static void drill_went(struct drill_worker *w)
         drill_ended(w);
         break;
     case DRILL_LEAVING:
+        (void)drill_left_out(w, false);
         w->done = true;
         w->state = DRILL_DONE;
         break;
@@ -384,9 +418,30 @@ static const struct sim_brain drill_brain = {
 
 /* The whole. */
 
-static int64_t drill_now(void *user)
+/* Is there a worker whose copy has the version, and that the lane has met or would have, had it
+ * waited? One that did not come in time is no help: how long a lane waits is a setting. */
+static bool drill_held(uint32_t table, uint64_t version, void *user)
 {
-    return sim_world_now_ns(((struct drill *)user)->world);
+    struct drill *d = user;
+    uint32_t lane = table_chunk_shard((uint16_t)table, 0, d->site.shards) % d->site.lanes;
+    struct node_lane_stats stats = {0};
+
+    node_lane_stats(sim_cluster_lane(d->cluster, lane), &stats);
+    for (uint32_t i = 0; i < d->workers_count; i++) {
+        struct node_worker *w = d->workers[i].worker == NULL ? NULL : d->workers[i].worker->node;
+        enum node_standing standing;
+        uint64_t has;
+
+        if (w == NULL || node_worker_chunk(w, (uint16_t)table, 0, &has) == NULL || has < version) {
+            continue;
+        }
+        standing = node_worker_standing(w, lane);
+        if (standing == NODE_STANDING_OFFERED ||
+            (standing == NODE_STANDING_BACKS && !stats.hurried)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Lanes that went down since we looked last. */
@@ -441,7 +496,14 @@ static void drill_choose(struct drill *d, struct rng *rng)
     bool impatient = rng_below(rng, 2) == 0;
     const char *barrier = c->barrier != NULL ? c->barrier : barriers[pick];
 
-    d->workers_count = c->workers != 0 ? c->workers : 1 + (uint32_t)rng_below(rng, 5);
+    /* Small sites more often than large ones: they are as hard and cost less. */
+    d->workers_count = c->workers != 0
+                           ? c->workers
+                           : 1 + (uint32_t)rng_below(rng, 1 + rng_below(rng, DRILL_WORKERS_MAX));
+    d->patient = rng_below(rng, 2) == 0;
+    d->hasty = rng_below(rng, 3) == 0;
+    d->slow_disks = rng_below(rng, 3) == 0;
+    d->many_shards = rng_below(rng, 2) == 0;
     d->clocks = c->clocks != 0 ? c->clocks : 4 + rng_below(rng, 12);
     d->site = (struct node_site){
         .name = "home",
@@ -458,7 +520,7 @@ static void drill_choose(struct drill *d, struct rng *rng)
     d->site.sync.fixed_order =
         d->site.sync.policy == &sync_bsp && (c->fixed_order || (c->barrier == NULL && ordered));
     d->site.sync.deadline_ns = c->deadline_ns != 0 ? c->deadline_ns
-                               : impatient         ? INT64_C(5000000000)
+                               : impatient         ? INT64_C(2000000000)
                                                    : INT64_C(120000000000);
     /* Without a checkpoint and without copies a server's death is the end of the run. */
     if (d->site.delivery == NODE_PULL && c->checkpoints < 0 && c->faults != 0) {
@@ -506,7 +568,7 @@ static enum err drill_populate(struct drill *d, struct rng *rng, struct sim_regi
                                     streams, &drill_brain, &d->workers[i]);
     }
     d->site = *sim_cluster_site(d->cluster);
-    d->site.shards = d->site.lanes;
+    d->site.shards = d->site.shards == 0 ? d->site.lanes : d->site.shards;
     return rc;
 }
 
@@ -515,12 +577,15 @@ static enum err drill_build(struct drill *d, struct err_text *text)
     struct sim_world_config world = {.seed = d->config.seed,
                                      .keep_trace = d->config.trace,
                                      .trace = true,
-                                     .trace_bytes_max = SIM_DRILL_TRACE_BYTES_MAX};
+                                     .trace_bytes_max = SIM_DRILL_TRACE_BYTES_MAX,
+                                     .flows_max = DRILL_FLOWS,
+                                     .segments_max = DRILL_SEGMENTS};
     struct sim_cluster_config cluster = {.witness = &sim_witness_lane};
     struct sim_witness_config witness = {.tables = DRILL_TABLES,
                                          .schemas = d->schemas,
                                          .update = drill_update,
-                                         .now = drill_now,
+                                         .exact = !d->config.rough,
+                                         .held = drill_held,
                                          .user = d};
     struct sim_region *regions[DRILL_REGIONS];
     struct rng rng;
@@ -538,6 +603,10 @@ static enum err drill_build(struct drill *d, struct err_text *text)
         rc = drill_regions(d, &rng, regions);
     }
     cluster.site = d->site;
+    cluster.site.shards = d->many_shards ? DRILL_SHARDS : 0;
+    cluster.restore_ns = d->patient ? (int64_t)DRILL_PATIENT_S * 1000000000 : 0;
+    cluster.grace_ns = d->hasty ? (int64_t)DRILL_HASTY_MS * 1000000 : 0;
+    cluster.commit_ns = d->slow_disks ? (int64_t)DRILL_SLOW_DISK_MS * 1000000 : 0;
     if (rc == OK) {
         rc = sim_cluster_create(d->world, &cluster, &d->cluster);
     }
@@ -573,6 +642,8 @@ static void drill_sum(struct drill *d, struct sim_drill_result *r)
         r->fired[i] = sim_faults_fired(d->faults, (enum sim_fault_kind)i);
     }
     r->updates = sim_witness_counted(d->witness);
+    r->values_hash = sim_witness_hash(d->witness);
+    r->site = d->site;
     r->restores = sim_witness_restores(d->witness);
     r->rebases = d->rebases;
     r->now_ns = sim_world_now_ns(d->world);

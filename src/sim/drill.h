@@ -20,9 +20,10 @@ struct sim_drill_config {
     uint32_t servers;    /* 0: by seed. */
     uint64_t clocks;     /* 0: by seed. */
     bool fixed_order;    /* bsp only. */
+    bool rough;          /* Updates are no whole numbers: sums depend on their order. */
     uint64_t faults;     /* Mask of enum sim_fault_kind; zero: none. */
     int64_t storm_ns;    /* How long; zero: 8 s. */
-    int64_t deadline_ns; /* Of a round; zero: by seed, 5 s or 120 s. */
+    int64_t deadline_ns; /* Of a round; zero: by seed, 2 s or 120 s. */
     bool trace;
 };
 
@@ -33,6 +34,7 @@ struct sim_drill_result {
     uint64_t transcript_hash;
     struct text transcript; /* If asked for. */
     uint64_t updates;       /* Counted in the end. */
+    uint64_t values_hash;   /* Of all tables in the end. */
     uint64_t rebases;
     uint64_t restores; /* To an older state. */
     uint64_t duplicates;
@@ -40,7 +42,8 @@ struct sim_drill_result {
     uint64_t snapshots;
     uint64_t checkpoints;
     uint64_t fired[SIM_FAULT_KINDS];
-    char about[96]; /* What kind of site it was. */
+    struct node_site site; /* What kind of site it was. */
+    char about[96];        /* The same in words. */
 };
 
 /* Run one. Errors are of this machine; a broken invariant is a verdict. */

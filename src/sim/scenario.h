@@ -75,6 +75,16 @@ MUST_USE enum err sim_scenario_run(const struct sim_scenario *s,
                                    struct sim_scenario_result *result_out, struct err_text *text);
 void sim_scenario_result_deinit(struct sim_scenario_result *result);
 
+/* What a line that begins with "at" says; for those who let it happen elsewhere. */
+struct sim_scenario_action {
+    int64_t at_ns;
+    enum sim_fault_kind kind;
+    const char *host; /* Of faults of hosts; else NULL. */
+    int64_t duration_ns;
+};
+uint32_t sim_scenario_actions(const struct sim_scenario *s);
+struct sim_scenario_action sim_scenario_action(const struct sim_scenario *s, uint32_t index);
+
 /* The faults of a script alone, in a world of the caller's whose hosts have the names of the
  * script's, and whose regions are those of the script in the same order. @s must outlive them. They
  * go before the world. */

@@ -15,6 +15,24 @@ struct sim_scenario_faults {
     uint64_t seed;
 };
 
+uint32_t sim_scenario_actions(const struct sim_scenario *s)
+{
+    return s->actions_count;
+}
+
+struct sim_scenario_action sim_scenario_action(const struct sim_scenario *s, uint32_t index)
+{
+    const struct scenario_action *a = &s->actions[index];
+
+    CHECK(index < s->actions_count);
+    return (struct sim_scenario_action){
+        .at_ns = a->at_ns,
+        .kind = a->fault.kind,
+        .host = sim_fault_target(a->fault.kind) == SIM_TARGET_HOST ? a->host : NULL,
+        .duration_ns = a->fault.duration_ns,
+    };
+}
+
 static void scenario_act(struct sim_event *event, struct sim_world *w)
 {
     struct sim_scenario_faults *f = LIST_ENTRY(event, struct sim_scenario_faults, next);

@@ -7,9 +7,12 @@
 #include "loop/loop.h"
 #include "sim/disk.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { SIM_STORE_OBJECT_BYTES_MAX = 256 * 1024 * 1024 };
+
+_Static_assert(STORE_NAME_BYTES <= (int)SIM_DISK_NAME_BYTES, "every object can be a file");
 
 struct sim_store {
     struct store base;
@@ -17,6 +20,7 @@ struct sim_store {
     struct loop *loop;
     int64_t commit_ns;
     struct list writers;
+    uint32_t writers_count;
 };
 
 struct sim_store_writer {
@@ -59,6 +63,7 @@ static enum err sim_store_name(const char *name, char *out)
 static void sim_store_free(struct sim_store_writer *w)
 {
     list_remove(&w->link);
+    w->store->writers_count--;
     loop_timer_deinit(&w->timer);
     mem_free(w->bytes);
     mem_free(w);
@@ -82,9 +87,13 @@ static void sim_store_commit_now(struct loop_timer *timer, void *user)
 static enum err sim_store_begin(struct store *s, const char *name, struct store_writer **writer_out)
 {
     struct sim_store *store = sim_store_of(s);
-    struct sim_store_writer *w = mem_zalloc(sizeof(*w));
+    struct sim_store_writer *w;
     enum err rc;
 
+    if (store->writers_count == STORE_WRITERS_MAX) {
+        return ERR_AGAIN;
+    }
+    w = mem_zalloc(sizeof(*w));
     if (w == NULL) {
         return ERR_NOMEM;
     }
@@ -100,6 +109,7 @@ static enum err sim_store_begin(struct store *s, const char *name, struct store_
         return rc;
     }
     list_push_back(&store->writers, &w->link);
+    store->writers_count++;
     *writer_out = &w->base;
     return OK;
 }
@@ -196,33 +206,65 @@ static enum err sim_store_remove(struct store *s, const char *name)
     return rc == OK ? sim_disk_remove(sim_store_of(s)->disk, file) : rc;
 }
 
+struct sim_store_object {
+    char name[SIM_DISK_NAME_BYTES];
+    uint64_t size;
+};
+
+/* What is listed; without .objects they are counted only. */
 struct sim_store_list {
     const char *prefix;
-    void (*object)(const char *name, uint64_t size, void *user);
-    void *user;
+    struct sim_store_object *objects;
+    uint32_t count;
 };
 
 static void sim_store_listed(const char *file, size_t size, void *user)
 {
-    const struct sim_store_list *list = user;
-    char name[SIM_DISK_NAME_BYTES];
+    struct sim_store_list *list = user;
+    struct sim_store_object object = {.size = size};
     size_t length = strlen(file);
 
     for (size_t i = 0; i <= length; i++) {
-        name[i] = file[i] == '+' ? '/' : file[i];
+        object.name[i] = file[i] == '+' ? '/' : file[i];
     }
-    if (strncmp(name, list->prefix, strlen(list->prefix)) == 0) {
-        list->object(name, size, list->user);
+    if (strncmp(object.name, list->prefix, strlen(list->prefix)) == 0) {
+        if (list->objects != NULL) {
+            list->objects[list->count] = object;
+        }
+        list->count++;
     }
 }
 
+static int sim_store_compare(const void *a, const void *b)
+{
+    const struct sim_store_object *one = a, *other = b;
+
+    return strcmp(one->name, other->name);
+}
+
+/* The disk's order is another one: its names have no folders. */
 static enum err sim_store_list(struct store *s, const char *prefix,
                                void (*object)(const char *name, uint64_t size, void *user),
                                void *user)
 {
-    struct sim_store_list list = {prefix, object, user};
+    struct sim_disk *disk = sim_store_of(s)->disk;
+    struct sim_store_list list = {.prefix = prefix};
 
-    sim_disk_list(sim_store_of(s)->disk, sim_store_listed, &list);
+    sim_disk_list(disk, sim_store_listed, &list);
+    if (list.count == 0) {
+        return OK;
+    }
+    list.objects = mem_calloc(list.count, sizeof(*list.objects));
+    if (list.objects == NULL) {
+        return ERR_NOMEM;
+    }
+    list.count = 0;
+    sim_disk_list(disk, sim_store_listed, &list);
+    qsort(list.objects, list.count, sizeof(*list.objects), sim_store_compare);
+    for (uint32_t i = 0; i < list.count; i++) {
+        object(list.objects[i].name, list.objects[i].size, user);
+    }
+    mem_free(list.objects);
     return OK;
 }
 

@@ -10,7 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WITNESS_SLOTS = 1 << 15, WITNESS_UPDATES_MAX = WITNESS_SLOTS / 2, WITNESS_GROW = 64 };
+enum {
+    WITNESS_SLOTS = 1 << 15,
+    WITNESS_UPDATES_MAX = WITNESS_SLOTS / 2,
+    WITNESS_GROW = 64,
+    WITNESS_UPDATES_FIRST = 512
+};
 
 struct witness_update {
     bool open;    /* In a sum that is not closed. */
@@ -22,7 +27,6 @@ struct witness_update {
     uint64_t incarnation;
     uint64_t clock;
     uint64_t version; /* Since which it is in the values; zero: it is not. */
-    int64_t acked_ns;
 };
 
 struct witness_version {
@@ -43,9 +47,9 @@ struct sim_witness {
     struct witness_chunk *chunks; /* One per table. */
     struct witness_update *updates;
     uint32_t updates_count;
+    uint32_t updates_capacity;
     uint16_t *slots; /* By hash: one more than the place of an update; zero: none. */
     uint64_t restores;
-    int64_t copy_lost_ns;
     char broken[256];
 };
 
@@ -71,10 +75,10 @@ enum err sim_witness_create(const struct sim_witness_config *config,
         return ERR_NOMEM;
     }
     w->config = *config;
-    w->copy_lost_ns = -1;
     memcpy(w->schemas, config->schemas, config->tables * sizeof(w->schemas[0]));
     w->chunks = mem_calloc(config->tables, sizeof(*w->chunks));
-    w->updates = mem_calloc(WITNESS_UPDATES_MAX, sizeof(*w->updates));
+    w->updates_capacity = WITNESS_UPDATES_FIRST;
+    w->updates = mem_calloc(w->updates_capacity, sizeof(*w->updates));
     w->slots = mem_calloc(WITNESS_SLOTS, sizeof(*w->slots));
     if (w->chunks == NULL || w->updates == NULL || w->slots == NULL) {
         sim_witness_destroy(w);
@@ -98,6 +102,21 @@ void sim_witness_destroy(struct sim_witness *w)
     mem_free(w);
 }
 
+/* The witness itself never runs out of memory, whatever is being tried with its site. */
+static void witness_grow(struct sim_witness *w)
+{
+    struct mem_plan plan = mem_fail_suspend();
+    struct witness_update *more = mem_calloc((size_t)w->updates_capacity * 2, sizeof(*more));
+
+    mem_fail_resume(plan);
+    CHECK(more != NULL && w->updates_count < WITNESS_UPDATES_MAX);
+    memcpy(more, w->updates, w->updates_count * sizeof(*more));
+    mem_free(w->updates);
+    w->updates = more;
+    w->updates_capacity *= 2;
+}
+
+/* The update of that name; valid until the next one is made. */
 static struct witness_update *witness_update(struct sim_witness *w, uint16_t table, uint32_t rank,
                                              uint64_t incarnation, uint64_t clock)
 {
@@ -113,7 +132,9 @@ static struct witness_update *witness_update(struct sim_witness *w, uint16_t tab
         }
         at = (at + 1) % WITNESS_SLOTS;
     }
-    CHECK(w->updates_count < WITNESS_UPDATES_MAX);
+    if (w->updates_count == w->updates_capacity) {
+        witness_grow(w);
+    }
     w->updates[w->updates_count] = (struct witness_update){
         .table = table, .rank = rank, .incarnation = incarnation, .clock = clock};
     w->slots[at] = (uint16_t)++w->updates_count;
@@ -128,7 +149,8 @@ static uint32_t witness_elements(const struct sim_witness *w, uint32_t table)
 /* Sums can be predicted where updates are just added. */
 static bool witness_adds(const struct sim_witness *w, uint32_t table)
 {
-    return w->schemas[table].apply.kind == TABLE_ADD && w->schemas[table].combine == TABLE_SUM;
+    return w->config.exact && w->schemas[table].apply.kind == TABLE_ADD &&
+           w->schemas[table].combine == TABLE_SUM;
 }
 
 /* The values of @version or the last one before it; NULL: as the table began. */
@@ -252,13 +274,13 @@ static void witness_acknowledged(uint16_t table, uint32_t chunk, uint32_t rank,
                     rank, table, clock);
     }
     u->acked = true;
-    u->acked_ns = w->config.now(w->config.user);
 }
 
-/* An acknowledged update is gone: only if somebody who had it is gone too, after that. */
+/* An acknowledged update is gone: only if all workers that had it in their copies are gone too. */
 static void witness_lost(struct sim_witness *w, struct witness_update *u)
 {
-    bool excused = w->config.site.delivery == NODE_BROADCAST && w->copy_lost_ns >= u->acked_ns;
+    bool excused = w->config.site.delivery == NODE_BROADCAST && u->version != 0 &&
+                   !w->config.held(u->table, u->version, w->config.user);
 
     if (u->acked && !excused) {
         witness_say(w, "I1: acknowledged update %u of table %u, clock %" PRIu64 " is lost", u->rank,
@@ -347,7 +369,6 @@ void sim_witness_finished(struct sim_witness *w, uint32_t rank, uint64_t incarna
 
 void sim_witness_dropped(struct sim_witness *w, uint32_t rank)
 {
-    w->copy_lost_ns = w->config.now(w->config.user);
     for (uint32_t i = 0; i < w->updates_count; i++) {
         struct witness_update *u = &w->updates[i];
 
@@ -417,6 +438,21 @@ uint64_t sim_witness_missing(const struct sim_witness *w, char *first, size_t si
         }
     }
     return count;
+}
+
+uint64_t sim_witness_hash(const struct sim_witness *w)
+{
+    uint64_t hash = 0;
+
+    for (uint32_t t = 0; t < w->config.tables; t++) {
+        const struct witness_chunk *c = &w->chunks[t];
+        uint64_t mine = c->count == 0 ? 0
+                                      : hash_bytes(c->versions[c->count - 1].values,
+                                                   witness_elements(w, t) * sizeof(float));
+
+        hash = hash * UINT64_C(0x9e3779b97f4a7c15) + mine;
+    }
+    return hash;
 }
 
 const char *sim_witness_broken(const struct sim_witness *w)

@@ -22,8 +22,10 @@ struct sim_witness_config {
     const struct table_schema *schemas;
     /* What worker @rank adds to a table in @clock: zeros if nothing. */
     void (*update)(uint32_t table, uint32_t rank, uint64_t clock, float *out);
+    bool exact; /* Updates are whole numbers: sums can be told to the bit, in any order. */
     struct node_site site;
-    int64_t (*now)(void *user);
+    /* Broadcast: could the lane have got @version of the table back from the copy of a worker? */
+    bool (*held)(uint32_t table, uint64_t version, void *user);
     void *user;
 };
 
@@ -43,8 +45,7 @@ void sim_witness_finished(struct sim_witness *w, uint32_t rank, uint64_t incarna
 uint64_t sim_witness_read(struct sim_witness *w, uint32_t table, uint64_t clock, uint64_t floor,
                           const float *values);
 
-/* A worker died, or was left out: its copy is gone, and what was not acknowledged to it by now need
- * not be in the end. */
+/* A worker died, or was left out: what was not acknowledged to it by now need not be in the end. */
 void sim_witness_dropped(struct sim_witness *w, uint32_t rank);
 
 /* A lane went down: the sums that were open are gone. */
@@ -53,10 +54,13 @@ void sim_witness_lane_down(struct sim_witness *w, uint32_t lane);
 /* How often a lane went back to an older state; readers may see that. */
 uint64_t sim_witness_restores(const struct sim_witness *w);
 
-/* Updates in the values now; and those that must be and are not (at the end: zero), with the name of
- * the first of them. */
+/* Updates in the values now; and those that must be and are not (at the end: zero), with the name
+ * of the first of them. */
 uint64_t sim_witness_counted(const struct sim_witness *w);
 uint64_t sim_witness_missing(const struct sim_witness *w, char *first, size_t size);
+
+/* A hash of what all tables hold now. */
+uint64_t sim_witness_hash(const struct sim_witness *w);
 
 /* What is wrong, or NULL. */
 const char *sim_witness_broken(const struct sim_witness *w);

@@ -21,7 +21,7 @@ struct wire_member wire_member(const void *members, uint32_t index)
     return member;
 }
 
-bool wire_members_valid(uint64_t clock, const void *members, uint32_t count)
+bool wire_members_valid(const void *members, uint32_t count)
 {
     struct wire_member last = {0};
 
@@ -31,7 +31,7 @@ bool wire_members_valid(uint64_t clock, const void *members, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         struct wire_member member = wire_member(members, i);
 
-        if ((i > 0 && member.rank <= last.rank) || member.ahead > UINT64_MAX - clock) {
+        if (i > 0 && member.rank <= last.rank) {
             return false;
         }
         last = member;
@@ -64,7 +64,7 @@ enum err wire_members_encode(struct buf_pool *pool, enum wire_type type,
     uint8_t tail[WIRE_MEMBERS_BYTES_MAX];
     size_t tail_bytes;
 
-    if (!wire_members_valid(chunk->clock, members, count)) {
+    if (!wire_members_valid(members, count)) {
         return ERR_INVALID;
     }
     tail_bytes = members_write(members, count, tail);
@@ -77,7 +77,7 @@ void wire_members_seal(struct buf *frame, enum wire_type type, const struct wire
     uint8_t tail[WIRE_MEMBERS_BYTES_MAX];
     size_t tail_bytes;
 
-    CHECK(wire_members_valid(about->clock, members, count));
+    CHECK(wire_members_valid(members, count));
     tail_bytes = members_write(members, count, tail);
     wire_chunk_seal(frame, type, about, tail, tail_bytes);
 }
@@ -103,7 +103,7 @@ enum err wire_members_decode(const struct wire_header *header, const uint8_t *bo
         return ERR_MALFORMED;
     }
     members = body + size - tail_bytes;
-    if (!wire_members_valid(header->clock, members, count)) {
+    if (!wire_members_valid(members, count)) {
         return ERR_MALFORMED;
     }
     rc = wire_chunk_decode(header, body, size, tail_bytes, chunk_out);

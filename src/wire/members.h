@@ -1,6 +1,6 @@
 /* members: the tail of a chunk that says whose updates are in it.
  *
- *     header | payload ... | count x { u32 rank, u32 ahead } | u32 count, u32 zero
+ *     header | payload ... | count x { u32 rank, u32 clock } | u32 count, u32 zero
  *
  * It is read from the end, because only the end is where one knows it to be. A broadcast and a
  * chunk of a snapshot always have it, with no members if there is nothing to say. A worker learns
@@ -14,18 +14,19 @@
 
 enum { WIRE_MEMBERS_MAX = 256 };
 
-/* All updates of a worker up to the clock (header.clock + .ahead) are contained. */
+/* All updates of a worker up to .clock are contained: its own clock, which may be before or after
+ * that of the header. Zero: none. */
 struct wire_member {
     uint32_t rank;
-    uint32_t ahead;
+    uint32_t clock;
 };
 
 /* Return the @index-th member of a list, which is an array of the struct or bytes of a frame. The
  * caller knows how many there are. */
 struct wire_member wire_member(const void *members, uint32_t index);
 
-/* True if there are not too many, ranks ascend strictly and no clock is beyond 64 bits. */
-bool wire_members_valid(uint64_t clock, const void *members, uint32_t count);
+/* True if there are not too many and ranks ascend strictly. */
+bool wire_members_valid(const void *members, uint32_t count);
 
 /* Size of the tail with @count members. */
 uint32_t wire_members_bytes(uint32_t count);

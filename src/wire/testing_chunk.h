@@ -59,7 +59,7 @@ static inline void assert_members_equal(const void *a, uint32_t a_count, const v
     assert_int_equal(a_count, b_count);
     for (uint32_t i = 0; i < a_count; i++) {
         assert_int_equal(wire_member(a, i).rank, wire_member(b, i).rank);
-        assert_int_equal(wire_member(a, i).ahead, wire_member(b, i).ahead);
+        assert_int_equal(wire_member(a, i).clock, wire_member(b, i).clock);
     }
 }
 

@@ -1,0 +1,226 @@
+/* Drills: whole sites under every kind of fault, by seed, with all invariants checked as things
+ * happen. The first seeds have their transcripts' hashes in tests/sim/drill.hashes, so that every
+ * compiler is held to the same bytes; STRAIT_UPDATE_GOLDEN=1 writes them anew. */
+
+#include "sim/drill.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEEDS = 2000, GOLDEN_SEEDS = 40, ALONE_SEEDS = 8, ORDER_SEEDS = 12, BARRIERS = 3 };
+
+static const char *const barriers[BARRIERS] = {"bsp", "ssp", "tap"};
+
+/* What happened, by barrier and delivery. */
+struct tally {
+    uint64_t runs;
+    uint64_t updates;
+    uint64_t rebases;
+    uint64_t restores;
+    uint64_t duplicates;
+    uint64_t refused;
+    uint64_t snapshots;
+    uint64_t checkpoints;
+};
+
+static void run(const struct sim_drill_config *config, struct sim_drill_result *result)
+{
+    struct err_text text = {0};
+
+    if (sim_drill_run(config, result, &text) != OK) {
+        fail_msg("seed %" PRIu64 ": %s", config->seed, text.text);
+    }
+    if (result->verdict[0] != '\0') {
+        fail_msg("seed %" PRIu64 ", faults %" PRIx64 ": %s (%s)", config->seed, config->faults,
+                 result->verdict, result->about);
+    }
+}
+
+static struct sim_drill_config by_seed(uint64_t seed, uint64_t faults)
+{
+    return (struct sim_drill_config){
+        .seed = seed, .delivery = -1, .checkpoints = -1, .faults = faults};
+}
+
+static void tally_add(struct tally *t, const struct sim_drill_result *r)
+{
+    t->runs++;
+    t->updates += r->updates;
+    t->rebases += r->rebases;
+    t->restores += r->restores;
+    t->duplicates += r->duplicates;
+    t->refused += r->refused;
+    t->snapshots += r->snapshots;
+    t->checkpoints += r->checkpoints;
+}
+
+static void tally_print(const struct tally *t, const char *barrier, enum node_delivery delivery)
+{
+    print_message("%s %s: %" PRIu64 " runs, %" PRIu64 " updates, %" PRIu64 " rebases, %" PRIu64
+                  " restores, %" PRIu64 " duplicates, %" PRIu64 " refused, %" PRIu64
+                  " snapshots, %" PRIu64 " checkpoints\n",
+                  barrier, node_delivery_name(delivery), t->runs, t->updates, t->rebases,
+                  t->restores, t->duplicates, t->refused, t->snapshots, t->checkpoints);
+}
+
+/* Every cell has seen enough of everything that can happen in it. */
+static void tally_judge(const struct tally *t, const char *barrier, enum node_delivery delivery)
+{
+    bool rounds = sync_policy_find(barrier)->rounds; /* Without rounds nobody is ever late. */
+
+    assert_true(t->runs > SEEDS / 10);
+    assert_true(t->updates > 50 * t->runs);
+    assert_true(t->rebases > 5);
+    assert_true(t->restores > 15);
+    assert_true(t->refused > (rounds ? 50 : 0));
+    assert_true(t->duplicates > 5);
+    assert_true(t->checkpoints > t->runs);
+    assert_true(delivery == NODE_PULL || t->snapshots > t->runs);
+}
+
+static void test_thousands_of_drills_hold_and_everything_happens_in_them(void **state)
+{
+    struct tally tallies[BARRIERS][2] = {{{0}}};
+    uint64_t fired[SIM_FAULT_KINDS] = {0};
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim_drill_config config = by_seed(seed, sim_drill_faults());
+        struct sim_drill_result result;
+
+        run(&config, &result);
+        for (int i = 0; i < SIM_FAULT_KINDS; i++) {
+            fired[i] += result.fired[i];
+        }
+        for (int b = 0; b < BARRIERS; b++) {
+            if (strcmp(result.site.sync.policy->name, barriers[b]) == 0) {
+                tally_add(&tallies[b][result.site.delivery == NODE_BROADCAST], &result);
+            }
+        }
+        sim_drill_result_deinit(&result);
+    }
+    for (int i = 0; i < SIM_FAULT_KINDS; i++) {
+        print_message("%s %" PRIu64 "\n", sim_fault_name((enum sim_fault_kind)i), fired[i]);
+        assert_true(fired[i] > SEEDS / 20);
+    }
+    for (int b = 0; b < BARRIERS; b++) {
+        tally_print(&tallies[b][0], barriers[b], NODE_PULL);
+        tally_print(&tallies[b][1], barriers[b], NODE_BROADCAST);
+    }
+    for (int b = 0; b < BARRIERS; b++) {
+        tally_judge(&tallies[b][0], barriers[b], NODE_PULL);
+        tally_judge(&tallies[b][1], barriers[b], NODE_BROADCAST);
+    }
+}
+
+static void test_each_kind_of_fault_alone_and_none_at_all_hold(void **state)
+{
+    (void)state;
+    for (int kind = -1; kind < SIM_FAULT_KINDS; kind++) {
+        for (uint64_t seed = 1; seed <= ALONE_SEEDS; seed++) {
+            struct sim_drill_config config =
+                by_seed(seed, kind < 0 ? 0 : UINT64_C(1) << (unsigned)kind);
+            struct sim_drill_result result;
+
+            run(&config, &result);
+            sim_drill_result_deinit(&result);
+        }
+    }
+}
+
+/* The values of a job on so many servers, without faults. */
+static uint64_t values_on(uint64_t seed, uint32_t servers, bool fixed)
+{
+    struct sim_drill_config config = {.seed = seed,
+                                      .barrier = "bsp",
+                                      .delivery = (int)(seed % 2),
+                                      .checkpoints = 0,
+                                      .workers = 5,
+                                      .servers = servers,
+                                      .fixed_order = fixed,
+                                      .rough = true};
+    struct sim_drill_result result;
+
+    run(&config, &result);
+    sim_drill_result_deinit(&result);
+    return result.values_hash;
+}
+
+static void test_with_a_fixed_order_values_do_not_depend_on_the_servers(void **state)
+{
+    uint32_t differ = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= ORDER_SEEDS; seed++) {
+        assert_true(values_on(seed, 1, true) == values_on(seed, 3, true));
+        differ += values_on(seed, 1, false) != values_on(seed, 3, false);
+    }
+    assert_true(differ > 0); /* Else order would not matter in these jobs. */
+}
+
+static void test_transcripts_are_the_same_bytes_everywhere(void **state)
+{
+    const char *path = "tests/sim/drill.hashes";
+    bool update = getenv("STRAIT_UPDATE_GOLDEN") != NULL;
+    FILE *file = fopen(path, update ? "we" : "re");
+
+    (void)state;
+    assert_non_null(file);
+    for (uint64_t seed = 1; seed <= GOLDEN_SEEDS; seed++) {
+        struct sim_drill_config config = by_seed(seed, sim_drill_faults());
+        struct sim_drill_result result;
+        uint64_t golden_seed, golden_hash;
+
+        run(&config, &result);
+        if (update) {
+            (void)fprintf(file, "%" PRIu64 " %016" PRIx64 "\n", seed, result.transcript_hash);
+        } else {
+            assert_int_equal(fscanf(file, "%" SCNu64 " %" SCNx64, &golden_seed, &golden_hash), 2);
+            assert_true(golden_seed == seed);
+            if (golden_hash != result.transcript_hash) {
+                fail_msg("seed %" PRIu64 ": the transcript is not what it was", seed);
+            }
+        }
+        sim_drill_result_deinit(&result);
+    }
+    assert_int_equal(fclose(file), 0);
+}
+
+static void test_keeping_the_transcript_changes_nothing(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= ALONE_SEEDS; seed++) {
+        struct sim_drill_config config = by_seed(seed, sim_drill_faults());
+        struct sim_drill_result plain, kept;
+
+        run(&config, &plain);
+        config.trace = true;
+        run(&config, &kept);
+        assert_true(plain.transcript_hash == kept.transcript_hash);
+        assert_true(kept.transcript.size > 0);
+        sim_drill_result_deinit(&plain);
+        sim_drill_result_deinit(&kept);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_thousands_of_drills_hold_and_everything_happens_in_them),
+        cmocka_unit_test(test_each_kind_of_fault_alone_and_none_at_all_hold),
+        cmocka_unit_test(test_with_a_fixed_order_values_do_not_depend_on_the_servers),
+        cmocka_unit_test(test_transcripts_are_the_same_bytes_everywhere),
+        cmocka_unit_test(test_keeping_the_transcript_changes_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
