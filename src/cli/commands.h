@@ -7,6 +7,8 @@
 
 extern const struct cli_command cli_command_bench;
 extern const struct cli_command cli_command_bench_net;
+extern const struct cli_command cli_command_bench_push;
+extern const struct cli_command cli_command_bench_rows;
 extern const struct cli_command cli_command_bench_sim;
 extern const struct cli_command cli_command_cert;
 extern const struct cli_command cli_command_cert_init;
@@ -21,7 +23,17 @@ extern const struct cli_command cli_command_completion;
 extern const struct cli_command cli_command_doctor;
 extern const struct cli_command cli_command_help;
 extern const struct cli_command cli_command_man;
+extern const struct cli_command cli_command_run;
+extern const struct cli_command cli_command_server;
 extern const struct cli_command cli_command_sim;
+extern const struct cli_command cli_command_store;
+extern const struct cli_command cli_command_store_cat;
+extern const struct cli_command cli_command_store_export;
+extern const struct cli_command cli_command_store_ls;
+extern const struct cli_command cli_command_tied;
+extern const struct cli_command cli_command_top;
 extern const struct cli_command cli_command_version;
+extern const struct cli_command cli_command_why;
+extern const struct cli_command cli_command_worker;
 
 #endif

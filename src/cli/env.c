@@ -8,6 +8,9 @@ const struct env_variable env_variables[] = {
     {"STRAIT_COLOR", "always, never, or auto: colour on a terminal only (default)"},
     {"NO_COLOR", "if not empty: no colour, unless STRAIT_COLOR says otherwise"},
     {"TERM", "if dumb: no colour, unless STRAIT_COLOR says otherwise"},
+    {"STRAIT_RANK", "worker: which worker this is, as --rank"},
+    {"STRAIT_WORKERS", "worker: how many there are, as --workers"},
+    {"XDG_STATE_HOME", "run: below it records are kept; default: ~/.local/state"},
     {NULL, NULL},
 };
 

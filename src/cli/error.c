@@ -41,6 +41,10 @@ const struct cli_error cli_errors[] = {
      "--insecure --insecure for others.",
      "Use tls:// and certificates (\"strait cert\"). Where the network itself is trusted, repeat "
      "--insecure."},
+    {CLI_ERROR_SETTINGS, CLI_USAGE, "settings that do not go together",
+     "Each of the options is fine, but not with the others, or one that they need is missing; the "
+     "message says which.",
+     "Run the command with --help: options that belong together name each other."},
     {CLI_ERROR_FILE, CLI_FAILED, "file that cannot be read or written",
      "The system refused to read or write the file that the message names; its reason stands at "
      "the "
@@ -84,6 +88,30 @@ const struct cli_error cli_errors[] = {
      "What was given is not a token. A token begins with strait1. and stands on one line; perhaps "
      "a part of it was lost in copying, or the file is empty.",
      "Copy all of it, or make a new one with \"strait cert token\" where the authority is."},
+    {CLI_ERROR_NO_CHECKPOINT, CLI_FAILED, "no checkpoint there",
+     "The folder holds no whole checkpoint of the site, shard or number that was asked for. Each "
+     "server writes the shards of its own lanes: if they have folders of their own, one folder "
+     "holds only a part.",
+     "\"strait store ls --store DIR\" shows what is there and what is damaged. A server writes "
+     "checkpoints if it has a --store: every --checkpoint-every clocks, and when it is stopped."},
+    {CLI_ERROR_DAMAGED, CLI_FAILED, "checkpoint that cannot be used",
+     "The file is torn, was changed, or does not hold what its head says, or another version of "
+     "Strait wrote it. The message names the first thing that is wrong.",
+     "Use an older one: \"strait store ls --store DIR\" says which are whole. Servers pass damaged "
+     "ones over by themselves. Look after the disk: files do not change by themselves."},
+    {CLI_ERROR_NO_TABLE, CLI_FAILED, "no table of that name",
+     "The checkpoint does not hold such a table, perhaps because it was made before the table "
+     "was.",
+     "\"strait store cat --store DIR\" lists the tables."},
+    {CLI_ERROR_RESTORE, CLI_BAD_CONFIGURATION, "checkpoint that does not fit the server",
+     "The server found a checkpoint in its --store but cannot go on from it: it is of a site with "
+     "another number of shards or other tables, or of another version of Strait.",
+     "Start it with the settings that it had before (\"strait store cat --store DIR\" shows them), "
+     "or give it another folder to start anew."},
+    {CLI_ERROR_KEEP, CLI_FAILED, "last checkpoint that could not be written",
+     "The server was stopped and has told everybody, but its last checkpoint was not written: the "
+     "disk is full, or refused. What was learnt since the one before is lost.",
+     "Look after the disk. Start the server again: it goes on from the last whole checkpoint."},
     {CLI_ERROR_UNREACHABLE, CLI_UNREACHABLE, "nobody answers at that address",
      "No connection could be made to the address, or it ended before an answer came.",
      "Check the address and the port, and that the other side runs. \"strait doctor\" looks at "
@@ -116,6 +144,23 @@ const struct cli_error cli_errors[] = {
      "Both "
      "need certificates of the same authority that have not expired and were not revoked: \"strait "
      "doctor --cert DIR\" checks them."},
+    {CLI_ERROR_SITE_DIFFERS, CLI_BAD_CONFIGURATION, "server that does not fit its site",
+     "All servers of a site must agree on what the site is. A further server gets that from the "
+     "first one; an option that was given says otherwise.",
+     "Start it with the command that the first server prints, and leave other options away."},
+    {CLI_ERROR_RUN_FAILED, CLI_FAILED, "run or worker that did not get to its end",
+     "Training began and could not go on: the message says who met what. What was done until then "
+     "is in the record of the run.",
+     "If a server lost its parameters, give it checkpoints (checkpoint.every in a run file, "
+     "--store "
+     "for a server), or deliver by broadcast. If a process ended by itself, its last lines are in "
+     "the message and all of them in the record."},
+    {CLI_ERROR_JOB, CLI_BAD_CONFIGURATION, "job that cannot be done",
+     "There is no job of that name, one of its options is not known or has a value that it cannot "
+     "have, or its data cannot be read. The message names the option, or the file and the line.",
+     "\"strait worker --jobs\" lists the jobs with their options. Paths of data in a run file "
+     "start "
+     "where the file is."},
     {CLI_ERROR_SCENARIO, CLI_BAD_CONFIGURATION, "scenario that cannot be read",
      "A line of the script is not a statement that the simulator knows, or names something that is "
      "not there. The message has the file, the line and what was expected.",
@@ -128,6 +173,11 @@ const struct cli_error cli_errors[] = {
      "Run the same scenario and seed with --transcript: it happens again in exactly the same way. "
      "If the message says that something was not acknowledged, give the scenario more time with "
      "\"run\"; otherwise please report the scenario and the seed."},
+    {CLI_ERROR_RUN_FILE, CLI_BAD_CONFIGURATION, "run file that cannot be used",
+     "The file is not YAML, has a key that is not known or a value of the wrong kind, or things in "
+     "it do not go together. The message has the line and what is allowed.",
+     "docs/RUNFILE.md has every key with its default. \"strait run FILE --dry-run\" checks a file "
+     "and prints it with all defaults."},
     {CLI_ERROR_NO_MEMORY, CLI_FAILED, "out of memory", "The system gave no memory.",
      "Look at \"strait doctor\" and at the limits of the container or of the batch system."},
     {CLI_ERROR_BENCH, CLI_FAILED, "benchmark that did not come to its end",

@@ -6,9 +6,20 @@
 
 /* clang-format off */
 const struct cli_command *const cli_commands[] = {
+    &cli_command_server,
+    &cli_command_why,
+    &cli_command_top,
+    &cli_command_store,
+    &cli_command_store_ls,
+    &cli_command_store_cat,
+    &cli_command_store_export,
+    &cli_command_run,
+    &cli_command_worker,
     &cli_command_sim,
     &cli_command_bench,
     &cli_command_bench_net,
+    &cli_command_bench_push,
+    &cli_command_bench_rows,
     &cli_command_bench_sim,
     &cli_command_cert,
     &cli_command_cert_init,
@@ -24,6 +35,7 @@ const struct cli_command *const cli_commands[] = {
     &cli_command_completion,
     &cli_command_help,
     &cli_command_man,
+    &cli_command_tied,
     NULL,
 };
 /* clang-format on */

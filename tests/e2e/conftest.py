@@ -64,3 +64,12 @@ class Strait:
 @pytest.fixture
 def strait(tmp_path):
     return Strait(tmp_path)
+
+
+@pytest.fixture
+def site(strait):
+    from site_of import Site
+
+    s = Site(strait)
+    yield s
+    s.close()

@@ -1,0 +1,323 @@
+/* strait run: an experiment as a file says, simulated or with real processes. */
+
+#include "cli/run.h"
+
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "loop/clock.h"
+#include "run/local.h"
+#include "run/set.h"
+#include "run/sim.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RUN_SETS_MAX = 64, RUN_COMMAND_BYTES = 1024 };
+
+/* The file, with what --set says. */
+static enum cli_exit run_load(struct cli_context *ctx, struct run_file **file_out)
+{
+    const char *settings[RUN_SETS_MAX];
+    const char *path = cli_argument(ctx, 0);
+    struct err_text text = {""};
+    uint32_t count = 0;
+    enum err rc;
+
+    for (const char *s; (s = cli_text_at(ctx, "set", count)) != NULL; count++) {
+        if (count == RUN_SETS_MAX) {
+            return cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL, "--set: more than %d settings",
+                             RUN_SETS_MAX);
+        }
+        settings[count] = s;
+    }
+    rc = run_set_load(path, settings, count, file_out, &text);
+    if (rc == OK) {
+        rc = run_sim_check(*file_out, path, &text);
+        if (rc != OK) {
+            run_file_free(*file_out);
+        }
+    }
+    if (rc == ERR_NOT_FOUND || rc == ERR_IO) {
+        return cli_error(ctx, CLI_ERROR_FILE, NULL, "%s", text.text);
+    }
+    if (rc == ERR_INVALID) {
+        return cli_error(ctx, CLI_ERROR_BAD_VALUE, "strait help run", "--set %s", text.text);
+    }
+    return rc == OK ? CLI_DONE : cli_error(ctx, CLI_ERROR_RUN_FILE, NULL, "%s", text.text);
+}
+
+/* Where records go if nobody says where: never into the folder that one happens to be in. */
+static void run_default_dir(const struct run_file *f, char *out, size_t size)
+{
+    const char *state = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    time_t now_s = (time_t)(clock_wall_us() / 1000000);
+    char stamp[32] = "";
+    struct tm tm;
+
+    if (gmtime_r(&now_s, &tm) != NULL) {
+        (void)strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
+    }
+    if (state != NULL && state[0] == '/') {
+        (void)snprintf(out, size, "%s/strait/runs/%s-%s", state, f->name, stamp);
+    } else if (home != NULL && home[0] == '/') {
+        (void)snprintf(out, size, "%s/.local/state/strait/runs/%s-%s", home, f->name, stamp);
+    } else {
+        (void)snprintf(out, size, "/tmp/strait-%s-%s", f->name, stamp);
+    }
+}
+
+/* The command as it can be typed again, roughly. */
+static void run_command(struct cli_context *ctx, char *out, size_t size)
+{
+    struct text text;
+
+    text_init_fixed(&text, out, size);
+    text_addf(&text, "strait run %s --on %s", cli_argument(ctx, 0), cli_text(ctx, "on"));
+    for (size_t i = 0; cli_text_at(ctx, "set", i) != NULL; i++) {
+        text_addf(&text, " --set '%s'", cli_text_at(ctx, "set", i));
+    }
+}
+
+static enum cli_exit run_open_record(struct cli_context *ctx, const struct run_file *f,
+                                     struct run_record **record_out)
+{
+    char dir[1024], command[RUN_COMMAND_BYTES];
+    struct run_record_config config = {.dir = cli_text(ctx, "output"),
+                                       .file = f,
+                                       .backend = cli_text(ctx, "on"),
+                                       .command = command,
+                                       .started_us = clock_wall_us()};
+    struct err_text text = {""};
+    enum err rc;
+
+    *record_out = NULL;
+    if (cli_flag(ctx, "no-record")) {
+        return CLI_DONE;
+    }
+    if (config.dir == NULL) {
+        run_default_dir(f, dir, sizeof(dir));
+        config.dir = dir;
+    }
+    run_command(ctx, command, sizeof(command));
+    rc = run_record_create(&config, record_out, &text);
+    return rc == OK ? CLI_DONE
+                    : cli_error(ctx, rc == ERR_EXISTS ? CLI_ERROR_EXISTS : CLI_ERROR_FILE, NULL,
+                                "%s", text.text);
+}
+
+static json_t *run_fired_json(const uint64_t *fired)
+{
+    json_t *faults = json_object();
+
+    for (int i = 0; i < SIM_FAULT_KINDS; i++) {
+        if (fired[i] > 0) {
+            (void)json_object_set_new(faults, sim_fault_name((enum sim_fault_kind)i),
+                                      json_integer((json_int_t)fired[i]));
+        }
+    }
+    return faults;
+}
+
+/* The run itself did not begin: something is wrong with the job, or with the machine. */
+static enum cli_exit run_not_begun(struct cli_context *ctx, const struct run_file *f, enum err rc,
+                                   const struct err_text *text)
+{
+    if (rc == ERR_NOMEM) {
+        return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "%s", text->text);
+    }
+    return cli_error(ctx, CLI_ERROR_JOB, "strait worker --jobs", "%s:%u: %s", cli_argument(ctx, 0),
+                     f->job.line, text->text);
+}
+
+static enum cli_exit run_on_sim(struct cli_context *ctx, const struct run_file *f,
+                                struct run_record *record)
+{
+    struct run_sim_result result;
+    struct run_shown shown;
+    struct err_text text = {""};
+    int64_t start_ns = clock_mono_ns();
+    enum cli_exit status;
+    enum err rc;
+
+    run_shown_begin(&shown, ctx, "sim", record);
+    rc = run_sim(f, &shown.watcher, NULL, &result, &text);
+    if (rc == OK) {
+        run_shown_add(&shown, "faults", run_fired_json(result.fired));
+        run_shown_add(&shown, "events", json_integer((json_int_t)result.events));
+        run_shown_add(&shown, "real_s", json_real((double)(clock_mono_ns() - start_ns) * 1e-9));
+    }
+    status = run_shown_end(&shown);
+    return rc == OK ? status : run_not_begun(ctx, f, rc, &text);
+}
+
+/* Our own program, whatever it was called by. */
+static enum cli_exit run_program(struct cli_context *ctx, char *out, size_t size)
+{
+    ssize_t n = readlink("/proc/self/exe", out, size - 1);
+
+    if (n < 0) {
+        return cli_error(ctx, CLI_ERROR_FILE, NULL, "/proc/self/exe: %s", strerror(errno));
+    }
+    out[n] = '\0';
+    return CLI_DONE;
+}
+
+/* Where members leave their words and checkpoints if no record is kept; gone afterwards. */
+static enum cli_exit run_temporary(struct cli_context *ctx, char *out, size_t size)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    (void)snprintf(out, size, "%s/strait-run-XXXXXX", tmp != NULL && tmp[0] == '/' ? tmp : "/tmp");
+    return mkdtemp(out) != NULL
+               ? CLI_DONE
+               : cli_error(ctx, CLI_ERROR_FILE, NULL, "%s: %s", out, strerror(errno));
+}
+
+static int run_remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+static enum cli_exit run_local_in(struct cli_context *ctx, const struct run_file *f,
+                                  struct run_record *record, const char *dir)
+{
+    char program[PATH_MAX];
+    struct run_local_options options = {.program = program, .dir = dir};
+    struct run_local_result result;
+    struct run_shown shown;
+    struct err_text text = {""};
+    enum cli_exit status = run_program(ctx, program, sizeof(program));
+    enum err rc;
+
+    if (status != CLI_DONE) {
+        return status;
+    }
+    cli_note(ctx,
+             "%u servers and %u workers as processes; links are paced, their delay is not "
+             "emulated",
+             f->servers_count, f->workers);
+    run_shown_begin(&shown, ctx, "local", record);
+    rc = run_local(f, &shown.watcher, &options, &result, &text);
+    if (rc == OK) {
+        run_shown_add(&shown, "kills", json_integer(result.kills));
+        run_shown_add(&shown, "restarts", json_integer(result.restarts));
+    }
+    status = run_shown_end(&shown);
+    return rc == OK ? status : run_not_begun(ctx, f, rc, &text);
+}
+
+static enum cli_exit run_on_local(struct cli_context *ctx, const struct run_file *f,
+                                  struct run_record *record)
+{
+    char dir[256];
+    enum cli_exit status;
+
+    if (record != NULL) {
+        return run_local_in(ctx, f, record, run_record_dir(record));
+    }
+    status = run_temporary(ctx, dir, sizeof(dir));
+    if (status == CLI_DONE) {
+        status = run_local_in(ctx, f, NULL, dir);
+        (void)nftw(dir, run_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    }
+    return status;
+}
+
+static enum cli_exit run_dry(struct cli_context *ctx, const struct run_file *f)
+{
+    struct text text;
+
+    if (text_init(&text, RUN_PRINT_BYTES_MAX) != OK) {
+        return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot print the run file");
+    }
+    run_file_print(f, &text);
+    cli_out(ctx, "%s", text.chars);
+    text_deinit(&text);
+    return CLI_DONE;
+}
+
+static enum cli_exit run_run(struct cli_context *ctx)
+{
+    struct run_record *record = NULL;
+    struct run_file *f = NULL;
+    enum cli_exit status = run_load(ctx, &f);
+
+    if (status != CLI_DONE) {
+        return status;
+    }
+    if (cli_flag(ctx, "dry-run")) {
+        status = run_dry(ctx, f);
+    } else {
+        status = run_open_record(ctx, f, &record);
+        if (status == CLI_DONE) {
+            status = strcmp(cli_text(ctx, "on"), "sim") == 0 ? run_on_sim(ctx, f, record)
+                                                             : run_on_local(ctx, f, record);
+        }
+    }
+    run_record_destroy(record);
+    run_file_free(f);
+    return status;
+}
+
+const struct cli_command cli_command_run = {
+    .path = "run",
+    .summary = "train as a run file says, simulated or with real processes",
+    .group = CLI_GROUP_RUN,
+    .paragraphs =
+        (const char *const[]){
+            "A run file (YAML) names a map of regions and links, servers, workers, a job, how they "
+            "synchronise, what goes wrong, and when it is over; docs/RUNFILE.md has every key, and "
+            "the folder runs/ has examples.",
+            "--on sim trains for real in virtual time: the same protocol code as in real "
+            "processes, on links with the rates, delays and prices of the map, deterministic. "
+            "--on local starts a process for every server and worker on this machine, in the clear "
+            "on loopback, and paces what they send to the rates of the links; delays are not "
+            "emulated. A member that is killed is started again.",
+            "A record of each run is kept in a folder: run.yaml, env.json, events.jsonl, "
+            "scalars.csv, links.csv, summary.json (docs/RUNS.md). Ctrl-C ends a run cleanly, and a "
+            "second one at once.",
+            NULL},
+    .arguments =
+        (const struct cli_argument[]){
+            {.placeholder = "FILE", .help = "a run file", .kind = CLI_FILE}, {0}},
+    .options =
+        (const struct cli_option[]){
+            {.name = "on",
+             .placeholder = "WHERE",
+             .fallback = "sim",
+             .kind = CLI_WORDS,
+             .words = "sim local",
+             .help = "sim: in virtual time; local: as processes on this machine"},
+            {.name = "set",
+             .placeholder = "KEY=VALUE",
+             .repeats = true,
+             .help = "take this instead of what the file says, as in stop.clocks=10 or "
+                     "job.options.lr=0.1"},
+            {.name = "dry-run",
+             .letter = 'n',
+             .help = "check the file, print it with all defaults, and stop"},
+            {.name = "output",
+             .letter = 'o',
+             .placeholder = "DIR",
+             .kind = CLI_DIR,
+             .help = "where to keep the record; default: a new folder below "
+                     "~/.local/state/strait/runs"},
+            {.name = "no-record", .help = "keep no record"},
+            {0}},
+    .examples =
+        (const struct cli_example[]){
+            {"strait run runs/mf-11-regions.yaml", "eleven regions, in virtual time"},
+            {"strait run runs/logreg.yaml --on local --set stop.clocks=50", "real processes"},
+            {"strait run runs/lda.yaml -n", "see what would be run"},
+            {0}},
+    .run = run_run,
+};

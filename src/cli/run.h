@@ -1,0 +1,41 @@
+/* What the backends of `strait run` share on the command line: the view while it goes, the record,
+ * Ctrl-C, the end. */
+
+#ifndef CLI_RUN_H
+#define CLI_RUN_H
+
+#include "cli/context.h"
+#include "cli/run_view.h"
+#include "run/record.h"
+
+struct run_shown {
+    struct cli_context *ctx;
+    const char *backend;
+    struct run_record *record; /* NULL: none is kept. */
+    struct run_watcher watcher;
+    bool utf8;
+    int64_t next_ns;   /* When to show something next. */
+    int64_t before_ns; /* The picture before: when, */
+    uint64_t clock_before;
+    uint64_t bytes_before;
+    int lines;    /* On the screen, to be drawn over. */
+    json_t *json; /* The summary, once it is over. */
+    enum cli_exit status;
+};
+
+/* Take over Ctrl-C: the first asks the run to stop, the second ends at once. The watcher tells the
+ * view and the record. */
+void run_shown_begin(struct run_shown *s, struct cli_context *ctx, const char *backend,
+                     struct run_record *record);
+
+/* Take what is on the screen away, so that something else can be printed there. */
+void run_shown_clear(struct run_shown *s);
+
+/* After the run: give Ctrl-C back, print the end (unless there was none), finish the record. The
+ * exit status. */
+enum cli_exit run_shown_end(struct run_shown *s);
+
+/* Add to the summary, before the end is printed; @object is released. */
+void run_shown_add(struct run_shown *s, const char *key, json_t *object);
+
+#endif

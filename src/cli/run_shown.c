@@ -1,0 +1,264 @@
+/* The view, the record and the end of a run. */
+
+#include "cli/run.h"
+#include "loop/clock.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum {
+    SHOWN_SCREEN_MS = 100,
+    SHOWN_FIRST_MS = 1000, /* Elsewhere: the first line, */
+    SHOWN_LINE_MS = 5000,  /* and the others. */
+    SHOWN_BYTES_MAX = 64 * 1024,
+};
+
+/* What a signal has to say; the handler can do nothing else. */
+static volatile sig_atomic_t shown_signal;
+
+static void shown_caught(int signum)
+{
+    shown_signal = signum;
+}
+
+static void shown_signals(bool ours)
+{
+    /* The second one ends the program, as it would without us. */
+    struct sigaction action = {.sa_flags = (int)SA_RESETHAND};
+
+    action.sa_handler = ours ? shown_caught : SIG_DFL;
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+}
+
+static bool shown_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *value = getenv(names[i]);
+
+        if (value != NULL && value[0] != '\0') {
+            return strcasestr(value, "utf-8") != NULL || strcasestr(value, "utf8") != NULL;
+        }
+    }
+    return false;
+}
+
+static int shown_width(void)
+{
+    struct winsize size;
+
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col - 1
+                                                                            : CLI_WIDTH - 1;
+}
+
+static struct run_view shown_view(const struct run_shown *s, const struct run_picture *picture)
+{
+    return (struct run_view){
+        .width = shown_width(),
+        .color = s->ctx->color_err,
+        .utf8 = s->utf8,
+        .picture = picture,
+        .seconds = s->before_ns > 0 ? (double)(picture->now_ns - s->before_ns) * 1e-9 : (double)0,
+        .clock_before = s->clock_before,
+        .bytes_before = s->bytes_before,
+    };
+}
+
+/* The watcher. */
+
+static void shown_row(const struct run_row *row, const struct run_traffic *traffic, void *user)
+{
+    struct run_shown *s = user;
+
+    if (s->record != NULL) {
+        run_record_row(s->record, row, traffic);
+    }
+}
+
+static void shown_event(int64_t now_ns, const char *kind, const char *who, const char *text,
+                        void *user)
+{
+    struct run_shown *s = user;
+
+    if (s->record != NULL) {
+        run_record_event(s->record, now_ns, kind, who, text);
+    }
+}
+
+static enum run_wish shown_tick(void *user)
+{
+    struct run_shown *s = user;
+    int64_t now_ns = clock_mono_ns();
+
+    if (shown_signal != 0) {
+        return RUN_WISH_STOP;
+    }
+    if (s->ctx->quiet || now_ns < s->next_ns) {
+        return RUN_WISH_NOTHING;
+    }
+    s->next_ns = now_ns + (int64_t)(s->ctx->progress ? SHOWN_SCREEN_MS : SHOWN_LINE_MS) * 1000000;
+    return RUN_WISH_PICTURE;
+}
+
+void run_shown_clear(struct run_shown *s)
+{
+    if (s->lines > 0) {
+        (void)fprintf(s->ctx->err, "\r\033[%dA\033[J", s->lines);
+        (void)fflush(s->ctx->err);
+        s->lines = 0;
+    }
+}
+
+/* Over the last screen, in one piece, so that it does not flicker. */
+static void shown_draw(struct run_shown *s, const struct text *screen)
+{
+    struct text out;
+    int lines = 0;
+
+    if (text_init(&out, SHOWN_BYTES_MAX) != OK) {
+        return;
+    }
+    if (s->lines > 0) {
+        text_addf(&out, "\r\033[%dA", s->lines);
+    }
+    for (const char *at = screen->chars; *at != '\0'; lines++) {
+        size_t size = strcspn(at, "\n");
+
+        text_add_bytes(&out, at, size);
+        text_add(&out, "\033[K\n");
+        at += size + (at[size] == '\n');
+    }
+    text_add(&out, "\033[J");
+    if (!out.failed) {
+        (void)fwrite(out.chars, 1, out.size, s->ctx->err);
+        (void)fflush(s->ctx->err);
+        s->lines = lines;
+    }
+    text_deinit(&out);
+}
+
+static void shown_show(const struct run_picture *picture, void *user)
+{
+    struct run_shown *s = user;
+    struct run_view view = shown_view(s, picture);
+    struct text text;
+
+    if (text_init(&text, SHOWN_BYTES_MAX) != OK) {
+        return;
+    }
+    if (s->ctx->progress) {
+        run_view_screen(&view, &text);
+        shown_draw(s, &text);
+    } else {
+        run_view_line(&view, &text);
+        cli_note(s->ctx, "%s", text.chars);
+    }
+    text_deinit(&text);
+    /* Rates are over a second or so. */
+    if (picture->now_ns - s->before_ns > INT64_C(1000000000)) {
+        s->before_ns = picture->now_ns;
+        s->clock_before = run_tally_clock_all(picture->tally);
+        s->bytes_before = run_traffic_total(picture->traffic);
+    }
+}
+
+static void shown_print(struct run_shown *s, const struct run_picture *picture,
+                        const struct run_result *result)
+{
+    struct run_view view = shown_view(s, picture);
+    struct text text;
+
+    view.color = s->ctx->color_out;
+    if (text_init(&text, SHOWN_BYTES_MAX) == OK) {
+        run_view_table(&view, result, &text);
+        cli_out(s->ctx, "%s", text.chars);
+        text_deinit(&text);
+    }
+}
+
+static void shown_over(const struct run_picture *picture, const struct run_result *result,
+                       void *user)
+{
+    struct run_shown *s = user;
+    struct err_text text = {""};
+
+    run_shown_clear(s);
+    s->json = (json_t *)run_summary(picture, s->backend, result);
+    if (!s->ctx->json) {
+        shown_print(s, picture, result);
+    }
+    if (s->record != NULL) {
+        run_record_event(s->record, result->took_ns, "end", "", run_end_name(result->end));
+        if (run_record_finish(s->record, s->json, picture, &text) != OK) {
+            s->status = cli_error(s->ctx, CLI_ERROR_FILE, NULL, "%s", text.text);
+        }
+    }
+    if (result->end == RUN_END_FAILED) {
+        s->status = cli_error(s->ctx, CLI_ERROR_RUN_FAILED, NULL, "%s", result->text.text);
+    } else if (result->end == RUN_END_INTERRUPTED) {
+        s->status = shown_signal == SIGTERM ? CLI_TERMINATED : CLI_INTERRUPTED;
+    }
+}
+
+/* Beginning and end. */
+
+void run_shown_begin(struct run_shown *s, struct cli_context *ctx, const char *backend,
+                     struct run_record *record)
+{
+    *s = (struct run_shown){
+        .ctx = ctx,
+        .backend = backend,
+        .record = record,
+        .watcher = {.row = shown_row,
+                    .event = shown_event,
+                    .tick = shown_tick,
+                    .show = shown_show,
+                    .over = shown_over,
+                    .user = NULL},
+        .utf8 = shown_utf8(),
+        .next_ns = clock_mono_ns() + (ctx->progress ? 0 : (int64_t)SHOWN_FIRST_MS * 1000000),
+        .status = CLI_DONE,
+    };
+    s->watcher.user = s;
+    shown_signal = 0;
+    shown_signals(true);
+}
+
+void run_shown_add(struct run_shown *s, const char *key, json_t *object)
+{
+    if (s->json == NULL || json_object_set_new(s->json, key, object) != 0) {
+        json_decref(object);
+    }
+}
+
+enum cli_exit run_shown_end(struct run_shown *s)
+{
+    struct cli_context *ctx = s->ctx;
+
+    shown_signals(false);
+    run_shown_clear(s);
+    if (s->json != NULL && ctx->json) {
+        enum cli_exit status;
+
+        if (s->record != NULL) {
+            run_shown_add(s, "record", json_string(run_record_dir(s->record)));
+        }
+        status = cli_json(ctx, s->json);
+        s->status = s->status == CLI_DONE ? status : s->status;
+    } else {
+        json_decref(s->json);
+        if (s->json != NULL && s->record != NULL) {
+            cli_out(ctx, "  %s%-10s%s %s\n", cli_style(ctx->color_out, CLI_FAINT), "record",
+                    cli_style(ctx->color_out, CLI_PLAIN), run_record_dir(s->record));
+        }
+    }
+    s->json = NULL;
+    return s->status;
+}

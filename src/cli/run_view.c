@@ -1,0 +1,404 @@
+#include "cli/run_view.h"
+
+#include "cli/context.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    VIEW_BAR = 24,         /* Cells of the bar of clocks. */
+    VIEW_CURVE = 32,       /* Cells of the curve of the objective. */
+    VIEW_REGIONS_MAX = 12, /* Lines of a screen; then they share one. */
+    VIEW_LINKS_MAX = 12,   /* Lines of the table. */
+    VIEW_LINKS_SHOWN = 3,  /* On a screen. */
+    VIEW_LINE_BYTES = 1024,
+};
+
+/* Small parts. */
+
+static void view_bytes(uint64_t bytes, struct text *out)
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+    double value = (double)bytes;
+    size_t i = 0;
+
+    for (; value >= 999.5 && i < 4; i++) {
+        value /= 1000;
+    }
+    text_addf(out, i == 0 || value >= 100 ? "%.0f %s" : "%.3g %s", value, units[i]);
+}
+
+static void view_time(int64_t ns, struct text *out)
+{
+    double s = (double)ns * 1e-9;
+
+    if (s < 120) {
+        text_addf(out, "%.1f s", s);
+    } else if (s < 7200) {
+        text_addf(out, "%d min %02d s", (int)s / 60, (int)s % 60);
+    } else {
+        text_addf(out, "%d h %02d min", (int)(s / 3600), (int)s / 60 % 60);
+    }
+}
+
+static void view_number(double value, struct text *out)
+{
+    if (isfinite(value)) {
+        text_addf(out, "%.4g", value);
+    } else {
+        text_add(out, "-");
+    }
+}
+
+static void view_figure(const char *name, double value, struct text *out)
+{
+    if (isfinite(value)) {
+        text_addf(out, "  %s ", name);
+        view_number(value, out);
+    }
+}
+
+/* A line of the screen: cut to the width, in columns. What is beyond ASCII is one column wide. */
+static void view_add_line(const struct run_view *v, const char *chars, struct text *out)
+{
+    int columns = 0;
+    bool escape = false;
+    const char *at = chars;
+
+    for (; *at != '\0'; at++) {
+        bool continues = ((unsigned char)*at & 0xc0) == 0x80;
+
+        if (*at == '\033') {
+            escape = true;
+        } else if (escape) {
+            escape = *at != 'm';
+        } else if (!continues && ++columns > v->width) {
+            break;
+        }
+    }
+    text_add_bytes(out, chars, (size_t)(at - chars));
+    text_addf(out, "%s\n", *at != '\0' ? cli_style(v->color, CLI_PLAIN) : "");
+}
+
+static void view_bar(const struct run_view *v, double part, struct text *out)
+{
+    int full = part >= 1 ? VIEW_BAR : part > 0 ? (int)(part * VIEW_BAR) : 0;
+
+    for (int i = 0; i < VIEW_BAR; i++) {
+        text_add(out, v->utf8 ? (i < full ? "█" : "░") : (i < full ? "#" : "."));
+    }
+}
+
+/* The objective over time, lowest to highest. */
+static void view_curve(const struct run_view *v, struct text *out)
+{
+    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char *const plain[] = {"_", ".", ",", "-", "=", "+", "*", "#"};
+    uint32_t count = 0;
+    const double *history = run_tally_history(v->picture->tally, &count);
+    double low = INFINITY, high = -INFINITY;
+    uint32_t cells = count < VIEW_CURVE ? count : VIEW_CURVE;
+
+    for (uint32_t i = 0; i < count; i++) {
+        low = history[i] < low ? history[i] : low;
+        high = history[i] > high ? history[i] : high;
+    }
+    for (uint32_t i = 0; i < cells; i++) {
+        double value = history[cells == 1 ? 0 : i * (count - 1) / (cells - 1)];
+        int level = high > low && isfinite(value) ? (int)((value - low) / (high - low) * 7.99) : 0;
+
+        text_add(out, isfinite(value) ? (v->utf8 ? blocks[level] : plain[level]) : "?");
+    }
+}
+
+/* Parts of the screen. */
+
+static void view_head(const struct run_view *v, struct text *out)
+{
+    const struct run_picture *p = v->picture;
+    uint64_t clock = run_tally_clock_all(p->tally), clocks = p->file->stop.clocks;
+    char line[VIEW_LINE_BYTES];
+    struct text t;
+
+    text_init_fixed(&t, line, sizeof(line));
+    text_addf(&t, "%s%s%s clock %" PRIu64, cli_style(v->color, CLI_HEADING), p->file->name,
+              cli_style(v->color, CLI_PLAIN), clock);
+    if (clocks > 0) {
+        text_addf(&t, "/%" PRIu64 " %s", clocks, cli_style(v->color, CLI_NAME));
+        view_bar(v, (double)clock / (double)clocks, &t);
+        text_add(&t, cli_style(v->color, CLI_PLAIN));
+    }
+    text_add(&t, "  ");
+    view_time(p->now_ns, &t);
+    text_add(&t, p->simulated ? " of virtual time" : "");
+    if (v->seconds > 0 && clock >= v->clock_before) {
+        text_addf(&t, ", %.3g clocks/s", (double)(clock - v->clock_before) / v->seconds);
+    }
+    view_add_line(v, line, out);
+}
+
+static void view_quality(const struct run_view *v, struct text *out)
+{
+    const struct run_tally_score *score = run_tally_score(v->picture->tally);
+    char line[VIEW_LINE_BYTES];
+    struct text t;
+
+    text_init_fixed(&t, line, sizeof(line));
+    text_addf(&t, "  %s ", v->picture->job->objective);
+    view_number(score->objective, &t);
+    text_add(&t, "  ");
+    view_curve(v, &t);
+    view_figure("accuracy", score->accuracy, &t);
+    view_figure("loss", run_tally_last(v->picture->tally)->loss, &t);
+    view_add_line(v, line, out);
+}
+
+/* The workers of a region: how many do what, and where they are. */
+static void view_region(const struct run_view *v, uint32_t region, struct text *t)
+{
+    const struct run_picture *p = v->picture;
+    const char *words[8];
+    uint32_t counts[8] = {0}, kinds = 0;
+    uint64_t low = UINT64_MAX, high = 0;
+
+    for (uint32_t i = 0; i < p->file->workers; i++) {
+        const struct run_tally_worker *w = run_tally_worker(p->tally, i);
+        const char *word = p->states[i] == NULL ? "away" : p->states[i];
+        uint32_t k = 0;
+
+        if (run_worker_group(p->file, i)->region != region) {
+            continue;
+        }
+        low = w->clock < low ? w->clock : low;
+        high = w->clock > high ? w->clock : high;
+        while (k < kinds && strcmp(words[k], word) != 0) {
+            k++;
+        }
+        if (k < sizeof(words) / sizeof(words[0])) {
+            words[k] = word;
+            counts[k]++;
+            kinds = k == kinds ? kinds + 1 : kinds;
+        }
+    }
+    for (uint32_t k = 0; k < kinds; k++) {
+        text_addf(t, "%s%u %s", k == 0 ? "" : ", ", counts[k], words[k]);
+    }
+    if (low == high) {
+        text_addf(t, " (clock %" PRIu64 ")", low);
+    } else {
+        text_addf(t, " (clocks %" PRIu64 " to %" PRIu64 ")", low, high);
+    }
+}
+
+static bool view_has_workers(const struct run_file *f, uint32_t region)
+{
+    for (uint32_t i = 0; i < f->groups_count; i++) {
+        if (f->groups[i].region == region) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void view_regions(const struct run_view *v, struct text *out)
+{
+    const struct run_file *f = v->picture->file;
+    uint32_t lines = 0;
+
+    for (uint32_t r = 0; r < topo_regions(f->topo) && lines < VIEW_REGIONS_MAX; r++) {
+        char line[VIEW_LINE_BYTES];
+        struct text t;
+
+        if (view_has_workers(f, r)) {
+            text_init_fixed(&t, line, sizeof(line));
+            text_addf(&t, "  %-14s ", topo_region_at(f->topo, r)->name);
+            view_region(v, r, &t);
+            view_add_line(v, line, out);
+            lines++;
+        }
+    }
+}
+
+/* The pair of regions with the most bytes that is not above (@below, @after) in that order. */
+static bool view_next_link(const struct run_traffic *t, uint64_t *bytes, uint32_t *pair)
+{
+    uint32_t n = t->regions, best = UINT32_MAX;
+
+    for (uint32_t i = 0; i < n * n; i++) {
+        bool later = t->bytes[i] < *bytes || (t->bytes[i] == *bytes && i > *pair);
+
+        if (i / n != i % n && t->bytes[i] > 0 && (*pair == UINT32_MAX || later) &&
+            (best == UINT32_MAX || t->bytes[i] > t->bytes[best])) {
+            best = i;
+        }
+    }
+    if (best != UINT32_MAX) {
+        *bytes = t->bytes[best];
+        *pair = best;
+    }
+    return best != UINT32_MAX;
+}
+
+static void view_links(const struct run_view *v, struct text *out)
+{
+    const struct run_picture *p = v->picture;
+    uint64_t total = run_traffic_total(p->traffic), bytes = 0;
+    uint32_t pair = UINT32_MAX, n = p->traffic->regions;
+    char line[VIEW_LINE_BYTES];
+    struct text t;
+
+    text_init_fixed(&t, line, sizeof(line));
+    text_add(&t, "  WAN ");
+    view_bytes(total, &t);
+    if (v->seconds > 0 && total >= v->bytes_before) {
+        text_add(&t, " (");
+        view_bytes((uint64_t)((double)(total - v->bytes_before) / v->seconds), &t);
+        text_add(&t, "/s)");
+    }
+    text_addf(&t, ", $%.6f", (double)run_traffic_cost_total(p->traffic, p->file->topo) * 1e-9);
+    for (int i = 0; i < VIEW_LINKS_SHOWN && view_next_link(p->traffic, &bytes, &pair); i++) {
+        text_addf(&t, "%s%s to %s ", i == 0 ? "; " : ", ",
+                  topo_region_at(p->file->topo, pair / n)->name,
+                  topo_region_at(p->file->topo, pair % n)->name);
+        view_bytes(bytes, &t);
+    }
+    view_add_line(v, line, out);
+}
+
+static void view_waits(const struct run_view *v, struct text *out)
+{
+    char line[VIEW_LINE_BYTES];
+    struct text t;
+
+    text_init_fixed(&t, line, sizeof(line));
+    text_addf(&t, "  waiting %.0f %% of the time", run_tally_waiting(v->picture->tally) * 100);
+    if (v->picture->waits[0] != '\0') {
+        text_addf(&t, "; now %s", v->picture->waits);
+    }
+    view_add_line(v, line, out);
+}
+
+void run_view_screen(const struct run_view *v, struct text *out)
+{
+    view_head(v, out);
+    view_quality(v, out);
+    view_regions(v, out);
+    view_links(v, out);
+    view_waits(v, out);
+}
+
+void run_view_line(const struct run_view *v, struct text *out)
+{
+    const struct run_picture *p = v->picture;
+    const struct run_tally_score *score = run_tally_score(p->tally);
+
+    view_time(p->now_ns, out);
+    text_addf(out, "  clock %" PRIu64, run_tally_clock_all(p->tally));
+    if (p->file->stop.clocks > 0) {
+        text_addf(out, "/%" PRIu64, p->file->stop.clocks);
+    }
+    view_figure("loss", run_tally_last(p->tally)->loss, out);
+    view_figure("objective", score->objective, out);
+    view_figure("accuracy", score->accuracy, out);
+    text_add(out, "  WAN ");
+    view_bytes(run_traffic_total(p->traffic), out);
+    text_addf(out, "  waiting %.0f %%", run_tally_waiting(p->tally) * 100);
+    if (p->waits[0] != '\0') {
+        text_addf(out, "  (%s)", p->waits);
+    }
+}
+
+/* The end. */
+
+void run_view_end(const struct run_picture *p, const struct run_result *result, struct text *out)
+{
+    uint64_t clock = run_tally_clock_all(p->tally);
+
+    switch (result->end) {
+    case RUN_END_CLOCKS:
+        text_addf(out, "all %" PRIu64 " clocks", clock);
+        break;
+    case RUN_END_GOAL:
+        text_addf(out, "the goal was reached by clock %" PRIu64, clock);
+        break;
+    case RUN_END_TIME:
+        text_addf(out, "the time was up at clock %" PRIu64, clock);
+        break;
+    case RUN_END_INTERRUPTED:
+        text_addf(out, "interrupted at clock %" PRIu64, clock);
+        break;
+    case RUN_END_FAILED:
+        text_addf(out, "failed at clock %" PRIu64, clock);
+        break;
+    }
+    text_add(out, ", after ");
+    view_time(result->took_ns, out);
+    text_add(out, p->simulated ? " of virtual time" : "");
+}
+
+static void view_row(const struct run_view *v, const char *name, struct text *out)
+{
+    text_addf(out, "  %s%-10s%s ", cli_style(v->color, CLI_FAINT), name,
+              cli_style(v->color, CLI_PLAIN));
+}
+
+static void view_table_links(const struct run_view *v, struct text *out)
+{
+    const struct run_picture *p = v->picture;
+    const struct topo *topo = p->file->topo;
+    uint32_t pair = UINT32_MAX, n = p->traffic->regions, count = 0;
+    uint64_t bytes = 0;
+
+    while (view_next_link(p->traffic, &bytes, &pair)) {
+        count++;
+        if (count > VIEW_LINKS_MAX) {
+            continue;
+        }
+        view_row(v, count == 1 ? "links" : "", out);
+        text_addf(out, "%-14s to %-14s %10.3f MB  $%.6f\n", topo_region_at(topo, pair / n)->name,
+                  topo_region_at(topo, pair % n)->name, (double)bytes * 1e-6,
+                  (double)run_traffic_cost(p->traffic, topo, pair / n, pair % n) * 1e-9);
+    }
+    if (count > VIEW_LINKS_MAX) {
+        view_row(v, "", out);
+        text_addf(out, "and %u more\n", count - VIEW_LINKS_MAX);
+    }
+}
+
+void run_view_table(const struct run_view *v, const struct run_result *result, struct text *out)
+{
+    const struct run_picture *p = v->picture;
+    const struct run_tally_score *score = run_tally_score(p->tally);
+    uint64_t lost = 0;
+
+    text_addf(out, "%s%s%s  ", cli_style(v->color, CLI_HEADING), p->file->name,
+              cli_style(v->color, CLI_PLAIN));
+    run_view_end(p, result, out);
+    text_add(out, "\n");
+    if (score->clock > 0) {
+        view_row(v, "objective", out);
+        view_number(score->objective, out);
+        text_addf(out, " %s, at clock %" PRIu64 "\n", p->job->objective, score->clock);
+    }
+    if (isfinite(score->accuracy)) {
+        view_row(v, "accuracy", out);
+        text_addf(out, "%.4f\n", score->accuracy);
+    }
+    view_row(v, "loss", out);
+    view_number(run_tally_last(p->tally)->loss, out);
+    text_addf(out, " per sample, in clock %" PRIu64 "\n", run_tally_last(p->tally)->clock);
+    view_row(v, "waiting", out);
+    text_addf(out, "%.1f %% of the workers' time\n", run_tally_waiting(p->tally) * 100);
+    for (uint32_t i = 0; i < run_tally_workers(p->tally); i++) {
+        lost += run_tally_worker(p->tally, i)->lost;
+    }
+    if (lost > 0) {
+        view_row(v, "lost", out);
+        text_addf(out, "%" PRIu64 " clocks of workers that were left out for a while\n", lost);
+    }
+    view_row(v, "WAN", out);
+    view_bytes(run_traffic_total(p->traffic), out);
+    text_addf(out, ", $%.6f\n", (double)run_traffic_cost_total(p->traffic, p->file->topo) * 1e-9);
+    view_table_links(v, out);
+}

@@ -1,0 +1,559 @@
+#include "cli/status_view.h"
+
+#include "cli/context.h"
+#include "cli/why.h"
+#include "node/site.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    VIEW_LINE_BYTES = 1024,
+    VIEW_CELL_BYTES = 32,
+    VIEW_REASONS_MAX = 5,
+    VIEW_REASON_LINES_MAX = 4,
+    VIEW_LANES_MAX = 8,
+};
+
+/* A worker as all lanes together see it. */
+struct view_member {
+    const char *name;
+    int64_t rank;
+    int64_t clock; /* The smallest. */
+    bool in, up, waited_for, held;
+    int64_t behind_chunks;
+    int64_t silent_ms;
+    int64_t rtt_us;
+    int64_t delivery;
+};
+
+struct view_members {
+    struct view_member list[SYNC_MEMBERS_MAX];
+    uint32_t count;
+    uint32_t in;
+};
+
+/* What is summed over lanes. */
+struct view_sums {
+    int64_t version; /* Of lane 0. */
+    int64_t updates;
+    int64_t refused;
+    int64_t sent;
+    int64_t received;
+    int64_t table_bytes;
+};
+
+static int64_t view_number(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+static const char *view_string(const json_t *object, const char *key)
+{
+    const char *value = json_string_value(json_object_get(object, key));
+
+    return value == NULL ? "?" : value;
+}
+
+static bool view_flag(const json_t *object, const char *key)
+{
+    return json_is_true(json_object_get(object, key));
+}
+
+static const json_t *view_lane(const json_t *report, size_t index)
+{
+    return json_array_get(json_object_get(report, "lanes"), index);
+}
+
+static const json_t *view_status(const json_t *report, size_t index)
+{
+    return json_object_get(view_lane(report, index), "status");
+}
+
+static size_t view_lanes(const json_t *report)
+{
+    return json_array_size(json_object_get(report, "lanes"));
+}
+
+/* Gathering. */
+
+static void view_sum_lane(const json_t *status, struct view_sums *sums)
+{
+    sums->updates += view_number(status, "updates");
+    sums->refused += view_number(status, "refused");
+    sums->sent += view_number(status, "sent_bytes");
+    sums->received += view_number(status, "received_bytes");
+    sums->table_bytes += view_number(status, "table_bytes");
+}
+
+static struct view_sums view_sum(const json_t *report)
+{
+    struct view_sums sums = {.version = view_number(view_status(report, 0), "version")};
+
+    for (size_t i = 0; i < view_lanes(report); i++) {
+        view_sum_lane(view_status(report, i), &sums);
+    }
+    return sums;
+}
+
+/* Per second; negative: not known. Restarts make counters go back. */
+static double view_rate(const struct view *v, int64_t before, int64_t now)
+{
+    return v->before == NULL || v->seconds <= 0 || now < before
+               ? -1
+               : (double)(now - before) / v->seconds;
+}
+
+static struct view_member *view_find(struct view_members *all, const char *name)
+{
+    for (uint32_t i = 0; i < all->count; i++) {
+        if (strcmp(all->list[i].name, name) == 0) {
+            return &all->list[i];
+        }
+    }
+    if (all->count == SYNC_MEMBERS_MAX) {
+        return NULL;
+    }
+    all->list[all->count] =
+        (struct view_member){.name = name, .rank = -1, .clock = INT64_MAX, .up = true};
+    return &all->list[all->count++];
+}
+
+static void view_add_member(struct view_members *all, const json_t *status, const json_t *member)
+{
+    struct view_member *m = view_find(all, view_string(member, "name"));
+    int64_t clock = view_number(member, "clock");
+    int64_t silent = view_number(member, "silent_ms");
+    bool first;
+
+    if (m == NULL) {
+        return;
+    }
+    first = m->clock == INT64_MAX;
+    m->rank = json_object_get(member, "rank") == NULL ? m->rank : view_number(member, "rank");
+    m->clock = clock < m->clock ? clock : m->clock;
+    m->in = (first || m->in) && strcmp(view_string(member, "state"), "in") == 0;
+    m->up = m->up && view_flag(member, "up");
+    m->waited_for = m->waited_for || view_flag(member, "waited_for");
+    m->held = m->held || view_number(member, "held") > 0 ||
+              (strcmp(view_string(status, "barrier"), "tap") != 0 &&
+               clock > view_number(status, "version") + view_number(status, "staleness"));
+    m->behind_chunks += view_number(member, "behind_chunks");
+    m->silent_ms = first || silent < m->silent_ms ? silent : m->silent_ms;
+    m->rtt_us =
+        view_number(member, "rtt_us") > m->rtt_us ? view_number(member, "rtt_us") : m->rtt_us;
+    m->delivery += view_number(member, "delivery");
+}
+
+static int view_by_rank(const void *a, const void *b)
+{
+    const struct view_member *x = a;
+    const struct view_member *y = b;
+
+    return x->rank < y->rank ? -1 : x->rank > y->rank ? 1 : strcmp(x->name, y->name);
+}
+
+static void view_gather(const json_t *report, struct view_members *all)
+{
+    *all = (struct view_members){.count = 0};
+    for (size_t i = 0; i < view_lanes(report); i++) {
+        const json_t *status = view_status(report, i);
+        const json_t *members = json_object_get(status, "members");
+
+        for (size_t m = 0; m < json_array_size(members); m++) {
+            view_add_member(all, status, json_array_get(members, m));
+        }
+    }
+    for (uint32_t i = 0; i < all->count; i++) {
+        all->in += all->list[i].in;
+    }
+    qsort(all->list, all->count, sizeof(all->list[0]), view_by_rank);
+}
+
+static const char *view_state(const struct view_member *m)
+{
+    return !m->up                 ? "away"
+           : !m->in               ? "not in"
+           : m->waited_for        ? "waited for"
+           : m->behind_chunks > 0 ? "behind"
+           : m->held              ? "waits"
+                                  : "computes";
+}
+
+/* Cells. */
+
+/* Three digits and a letter: "52.3 MB/s"; "-" for what is not known. */
+static const char *view_si(double value, const char *unit, char *out)
+{
+    static const char *const letters[] = {"", "k", "M", "G", "T"};
+    size_t i = 0;
+    int places;
+
+    if (value < 0) {
+        (void)snprintf(out, VIEW_CELL_BYTES, "-");
+        return out;
+    }
+    for (; value >= 999.5 && i < 4; i++) {
+        value /= 1000;
+    }
+    places = value == 0 || value >= 99.95 || (i == 0 && value >= 9.95) ? 0 : value >= 9.95 ? 1 : 2;
+    (void)snprintf(out, VIEW_CELL_BYTES, "%.*f%s%s%s", places, value,
+                   i > 0 || unit[0] != '\0' ? " " : "", letters[i], unit);
+    return out;
+}
+
+static const char *view_seconds(int64_t ms, char *out)
+{
+    (void)snprintf(out, VIEW_CELL_BYTES, "%.1f s", (double)ms / 1e3);
+    return out;
+}
+
+/* Lines. */
+
+struct view_out {
+    const struct view *v;
+    struct text *out;
+    int left; /* Lines. */
+};
+
+/* One line, cut to the width and made harmless. */
+static void view_put(struct view_out *o, enum cli_style style, const char *line)
+{
+    char storage[VIEW_LINE_BYTES];
+    struct text clean;
+
+    if (o->left <= 0) {
+        return;
+    }
+    o->left--;
+    text_init_fixed(&clean, storage, sizeof(storage));
+    text_add_printable(&clean, line);
+    if (style != CLI_PLAIN) {
+        text_add(o->out, cli_style(o->v->color, style));
+    }
+    text_addf(o->out, "%.*s", o->v->width, clean.chars);
+    if (style != CLI_PLAIN) {
+        text_add(o->out, cli_style(o->v->color, CLI_PLAIN));
+    }
+    text_add(o->out, "\n");
+}
+
+static void view_putf(struct view_out *o, enum cli_style style, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+
+static void view_putf(struct view_out *o, enum cli_style style, const char *fmt, ...)
+{
+    char line[VIEW_LINE_BYTES];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(line, sizeof(line), fmt, args);
+    va_end(args);
+    view_put(o, style, line);
+}
+
+/* As many lines as it takes, but not too many. */
+static void view_wrap(struct view_out *o, enum cli_style style, const char *text)
+{
+    size_t width = o->v->width > 8 ? (size_t)o->v->width - 2 : 8;
+
+    for (int line = 0; *text != '\0' && line < VIEW_REASON_LINES_MAX; line++) {
+        size_t size = strlen(text);
+
+        if (size > width) {
+            size = width;
+            while (size > 1 && text[size] != ' ') {
+                size--;
+            }
+            size = size <= 1 ? width : size;
+        }
+        view_putf(o, style, "%s%.*s", line == 0 ? "" : "  ", (int)size, text);
+        text += size;
+        text += strspn(text, " ");
+    }
+}
+
+/* How well it goes, as far as workers have said. */
+static void view_progress(const json_t *first, struct text *out)
+{
+    const json_t *progress = json_object_get(first, "progress");
+    const json_t *loss = json_object_get(progress, "loss");
+    const json_t *objective = json_object_get(progress, "objective");
+    const json_t *accuracy = json_object_get(progress, "accuracy");
+    const json_t *stop = json_object_get(progress, "stop");
+
+    if (loss != NULL) {
+        text_addf(out, "  loss %.5g", json_number_value(loss));
+    }
+    if (objective != NULL) {
+        text_addf(out, "  objective %.5g", json_number_value(objective));
+    }
+    if (json_number_value(accuracy) > 0) {
+        text_addf(out, "  accuracy %.2f %%", json_number_value(accuracy) * 100);
+    }
+    if (objective != NULL) {
+        text_addf(out, "  (at clock %" PRId64 ")", view_number(progress, "evaluated"));
+    }
+    if (stop != NULL) {
+        text_addf(out, "  stops after clock %" PRId64, view_number(progress, "stop"));
+    }
+}
+
+static void view_settings(struct view_out *o, const json_t *first)
+{
+    const json_t *checkpoint = json_object_get(first, "checkpoint");
+    char line[VIEW_LINE_BYTES];
+    struct text t;
+
+    text_init_fixed(&t, line, sizeof(line));
+    text_addf(&t, "%s", view_string(first, "barrier"));
+    if (strcmp(view_string(first, "barrier"), "ssp") == 0) {
+        text_addf(&t, " (staleness %" PRId64 ")", view_number(first, "staleness"));
+    }
+    text_addf(&t, ", %s", view_string(first, "delivery"));
+    if (checkpoint == NULL) {
+        text_add(&t, ", no checkpoints");
+    } else if (view_number(checkpoint, "number") > 0) {
+        text_addf(&t, ", checkpoint %" PRId64 " of clock %" PRId64 "%s",
+                  view_number(checkpoint, "number"), view_number(checkpoint, "clock"),
+                  view_flag(checkpoint, "saving") ? ", saving" : "");
+    } else {
+        text_add(&t, ", no checkpoint yet");
+    }
+    view_put(o, CLI_PLAIN, line);
+    text_clear(&t);
+    view_progress(first, &t);
+    if (t.size > 0) {
+        view_put(o, CLI_PLAIN, line + strspn(line, " "));
+    }
+}
+
+static void view_head(struct view_out *o, const struct view_members *all)
+{
+    const struct view *v = o->v;
+    const json_t *first = view_status(v->now, 0);
+    struct view_sums now = view_sum(v->now);
+    struct view_sums before = view_sum(v->before);
+    char clocks[VIEW_CELL_BYTES], updates[VIEW_CELL_BYTES], in[VIEW_CELL_BYTES],
+        out[VIEW_CELL_BYTES], model[VIEW_CELL_BYTES];
+
+    view_putf(o, CLI_HEADING, "%s  clock %" PRId64 "  %s clocks/s  %u workers  %s",
+              view_string(v->now, "site"), now.version,
+              view_si(view_rate(v, before.version, now.version), "", clocks), all->in, v->time);
+    view_putf(o, CLI_PLAIN, "updates %s/s  in %s  out %s  model and state %s  refused %" PRId64,
+              view_si(view_rate(v, before.updates, now.updates), "", updates),
+              view_si(view_rate(v, before.received, now.received), "B/s", in),
+              view_si(view_rate(v, before.sent, now.sent), "B/s", out),
+              view_si((double)now.table_bytes, "B", model), now.refused);
+    view_settings(o, first);
+}
+
+static enum cli_style view_style(const struct view_member *m)
+{
+    return !m->up                                  ? CLI_BAD
+           : m->waited_for || m->behind_chunks > 0 ? CLI_DOUBTFUL
+           : m->in                                 ? CLI_PLAIN
+                                                   : CLI_FAINT;
+}
+
+static void view_member_line(struct view_out *o, const struct view_member *m)
+{
+    char heard[VIEW_CELL_BYTES], rtt[VIEW_CELL_BYTES] = "-", rank[VIEW_CELL_BYTES] = "-";
+    char state[VIEW_CELL_BYTES], rate[VIEW_CELL_BYTES];
+
+    if (m->rtt_us > 0) {
+        (void)snprintf(rtt, sizeof(rtt), "%.1f ms", (double)m->rtt_us / 1e3);
+    }
+    if (m->rank >= 0) {
+        (void)snprintf(rank, sizeof(rank), "%" PRId64, m->rank);
+    }
+    if (m->behind_chunks > 0) {
+        (void)snprintf(state, sizeof(state), "behind %" PRId64, m->behind_chunks);
+    } else {
+        (void)snprintf(state, sizeof(state), "%s", view_state(m));
+    }
+    view_putf(o, view_style(m), "%-16.16s %4s %8" PRId64 "  %-12.12s %8s %9s %10s", m->name, rank,
+              m->clock == INT64_MAX ? 0 : m->clock, state, view_seconds(m->silent_ms, heard), rtt,
+              view_si((double)m->delivery, "B/s", rate));
+}
+
+/* Those that matter first, if there is no room for all. */
+static void view_member_lines(struct view_out *o, const struct view_members *all, int room)
+{
+    uint32_t shown = 0;
+
+    if (all->count == 0 || room < 2) {
+        return;
+    }
+    view_put(o, CLI_FAINT,
+             "WORKER           RANK    CLOCK  STATE           HEARD       RTT       RATE");
+    room--;
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < all->count; i++) {
+            const struct view_member *m = &all->list[i];
+            bool urgent = view_style(m) != CLI_PLAIN;
+
+            if ((int)all->count <= room ? pass == 1 : urgent != (pass == 0)) {
+                continue;
+            }
+            if ((int)all->count > room && (int)shown >= room - 1) {
+                continue;
+            }
+            view_member_line(o, m);
+            shown++;
+        }
+    }
+    if (shown < all->count) {
+        view_putf(o, CLI_FAINT, "and %u more", all->count - shown);
+    }
+}
+
+static void view_lane_line(struct view_out *o, size_t index)
+{
+    const struct view *v = o->v;
+    const json_t *lane = view_lane(v->now, index);
+    const json_t *status = view_status(v->now, index);
+    const json_t *before = view_status(v->before, index);
+    char updates[VIEW_CELL_BYTES], in[VIEW_CELL_BYTES], out[VIEW_CELL_BYTES];
+
+    if (status == NULL) {
+        view_putf(o, CLI_BAD, "%4zu %-12s %8s  %s: %s", index, "-", "-",
+                  view_string(lane, "address"), view_string(lane, "error"));
+        return;
+    }
+    view_putf(
+        o, view_flag(status, "restoring") ? CLI_DOUBTFUL : CLI_PLAIN,
+        "%4zu %-12.12s %8" PRId64 "  %7s/s  %10s %10s  %s%s", index, view_string(status, "server"),
+        view_number(status, "version"),
+        view_si(view_rate(v, view_number(before, "updates"), view_number(status, "updates")), "",
+                updates),
+        view_si(view_rate(v, view_number(before, "received_bytes"),
+                          view_number(status, "received_bytes")),
+                "B/s", in),
+        view_si(view_rate(v, view_number(before, "sent_bytes"), view_number(status, "sent_bytes")),
+                "B/s", out),
+        view_string(lane, "address"), view_flag(status, "restoring") ? "  restoring" : "");
+}
+
+static void view_lane_lines(struct view_out *o, size_t lines)
+{
+    size_t lanes = view_lanes(o->v->now);
+
+    view_put(o, CLI_FAINT, "LANE SERVER          CLOCK    UPDATES          IN        OUT  ADDRESS");
+    for (size_t i = 0; i < lanes && i < lines; i++) {
+        view_lane_line(o, i);
+    }
+    if (lanes > lines) {
+        view_putf(o, CLI_FAINT, "and %zu more", lanes - lines);
+    }
+}
+
+static void view_reason_lines(struct view_out *o, const json_t *reasons)
+{
+    char line[VIEW_LINE_BYTES];
+    struct text t;
+
+    for (size_t i = 0; i < json_array_size(reasons) && i < VIEW_REASONS_MAX; i++) {
+        view_wrap(o, CLI_DOUBTFUL, view_string(json_array_get(reasons, i), "text"));
+    }
+    if (json_array_size(reasons) == 0) {
+        text_init_fixed(&t, line, sizeof(line));
+        why_nobody(o->v->now, &t);
+        view_put(o, CLI_GOOD, line);
+    }
+}
+
+void view_screen(const struct view *v, struct text *out)
+{
+    struct view_out o = {.v = v, .out = out, .left = v->height};
+    json_t *reasons = why_reasons(v->now);
+    size_t lanes = view_lanes(v->now);
+    size_t shown = lanes > VIEW_LANES_MAX ? VIEW_LANES_MAX : lanes;
+    struct view_members all;
+
+    view_gather(v->now, &all);
+    view_head(&o, &all);
+    view_reason_lines(&o, reasons);
+    view_put(&o, CLI_PLAIN, "");
+    /* Lanes, their heading and the empty line before come last, and have their place. */
+    view_member_lines(&o, &all, o.left - (int)shown - 2 - (lanes > shown));
+    view_put(&o, CLI_PLAIN, "");
+    view_lane_lines(&o, shown);
+    json_decref(reasons);
+}
+
+void view_line(const struct view *v, struct text *out)
+{
+    const json_t *first = view_status(v->now, 0);
+    struct view_sums now = view_sum(v->now);
+    struct view_sums before = view_sum(v->before);
+    json_t *reasons = why_reasons(v->now);
+    char cells[4][VIEW_CELL_BYTES];
+    char storage[VIEW_LINE_BYTES * 2];
+    struct view_members all;
+    struct text t;
+
+    view_gather(v->now, &all);
+    text_init_fixed(&t, storage, sizeof(storage));
+    text_addf(&t, "%s  clock %" PRId64 "  %s clocks/s  %s updates/s  in %s  out %s  %u workers",
+              v->time, now.version,
+              view_si(view_rate(v, before.version, now.version), "", cells[0]),
+              view_si(view_rate(v, before.updates, now.updates), "", cells[1]),
+              view_si(view_rate(v, before.received, now.received), "B/s", cells[2]),
+              view_si(view_rate(v, before.sent, now.sent), "B/s", cells[3]), all.in);
+    view_progress(first, &t);
+    if (json_array_size(reasons) > 0) {
+        text_addf(&t, "  %s", view_string(json_array_get(reasons, 0), "text"));
+    }
+    text_add_printable(out, t.chars);
+    text_add(out, "\n");
+    json_decref(reasons);
+}
+
+static json_t *view_members_json(const struct view_members *all)
+{
+    json_t *out = json_array();
+
+    for (uint32_t i = 0; i < all->count; i++) {
+        const struct view_member *m = &all->list[i];
+
+        (void)json_array_append_new(
+            out, json_pack("{s:s, s:I, s:I, s:s, s:I, s:I, s:I, s:I}", "name", m->name, "rank",
+                           (json_int_t)m->rank, "clock",
+                           (json_int_t)(m->clock == INT64_MAX ? 0 : m->clock), "state",
+                           view_state(m), "silent_ms", (json_int_t)m->silent_ms, "rtt_us",
+                           (json_int_t)m->rtt_us, "behind_chunks", (json_int_t)m->behind_chunks,
+                           "delivery", (json_int_t)m->delivery));
+    }
+    return out;
+}
+
+static json_t *view_rate_json(double rate)
+{
+    return rate < 0 ? json_null() : json_real(rate);
+}
+
+json_t *view_json(const struct view *v)
+{
+    const json_t *first = view_status(v->now, 0);
+    struct view_sums now = view_sum(v->now);
+    struct view_sums before = view_sum(v->before);
+    struct view_members all;
+
+    view_gather(v->now, &all);
+    return json_pack("{s:O?, s:I, s:o, s:I, s:o, s:I, s:o, s:I, s:o, s:I, s:O?, s:o, s:o, s:O}",
+                     "site", json_object_get(v->now, "site"), "clock", (json_int_t)now.version,
+                     "clocks_per_s", view_rate_json(view_rate(v, before.version, now.version)),
+                     "updates", (json_int_t)now.updates, "updates_per_s",
+                     view_rate_json(view_rate(v, before.updates, now.updates)), "received_bytes",
+                     (json_int_t)now.received, "received_bytes_per_s",
+                     view_rate_json(view_rate(v, before.received, now.received)), "sent_bytes",
+                     (json_int_t)now.sent, "sent_bytes_per_s",
+                     view_rate_json(view_rate(v, before.sent, now.sent)), "workers",
+                     (json_int_t)all.in, "progress", json_object_get(first, "progress"), "members",
+                     view_members_json(&all), "reasons", why_reasons(v->now), "lanes",
+                     json_object_get(v->now, "lanes"));
+}

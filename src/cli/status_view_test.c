@@ -1,0 +1,274 @@
+/* Two reports in; a screen, a line, an object out. */
+
+#include "cli/status_view.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { JSON_BYTES = 65536, SCREEN_BYTES = 65536 };
+
+static json_t *json_of(const char *text)
+{
+    static char json[JSON_BYTES];
+    json_error_t error;
+    json_t *out;
+    size_t size = strlen(text);
+
+    assert_true(size < sizeof(json));
+    for (size_t i = 0; i <= size; i++) {
+        json[i] = text[i] == '\'' ? '"' : text[i];
+    }
+    out = json_loads(json, 0, &error);
+    if (out == NULL) {
+        fail_msg("%s: %s", error.text, json);
+    }
+    return out;
+}
+
+/* A site of two lanes and three workers at clock @clock. */
+static json_t *site_at(int clock, int64_t updates, int64_t bytes)
+{
+    char text[JSON_BYTES];
+
+    (void)snprintf(
+        text, sizeof(text),
+        "{'site': 'home', 'lanes': [{'lane': 0, 'address': 'tcp://h:7400', 'status': {'server': "
+        "'s0', 'lane': 0, 'lanes': 2, 'barrier': 'bsp', 'staleness': 0, 'delivery': 'pull', "
+        "'version': %d, 'begun': true, 'restoring': false, 'updates': %lld, 'received_bytes': "
+        "%lld, 'sent_bytes': 1000, 'table_bytes': 1500000, 'refused': 2, 'progress': {'loss': "
+        "0.125, 'objective': 0.5, 'accuracy': 0.9375, 'evaluated': 10, 'stop': 99}, 'checkpoint': "
+        "{'number': 3, 'clock': 10, 'saving': true}, 'members': ["
+        "{'name': 'w2', 'rank': 2, 'state': 'in', 'up': true, 'clock': %d, 'waited_for': true, "
+        "'silent_ms': 700, 'rtt_us': 12340},"
+        "{'name': 'w0', 'rank': 0, 'state': 'in', 'up': true, 'clock': %d, 'delivery': 1000000},"
+        "{'name': 'w1', 'rank': 1, 'state': 'in', 'up': true, 'clock': %d}]}}, "
+        "{'lane': 1, 'address': 'tcp://h:7401', 'error': 'connection refused'}]}",
+        clock, (long long)updates, (long long)bytes, clock, clock + 1, clock + 1);
+    return json_of(text);
+}
+
+static void screen_of(const struct view *v, char *out)
+{
+    struct text t;
+
+    text_init_fixed(&t, out, SCREEN_BYTES);
+    view_screen(v, &t);
+    assert_false(t.failed);
+}
+
+static void test_the_screen_has_everything(void **state)
+{
+    static char screen[SCREEN_BYTES];
+    json_t *before = site_at(10, 100, 1000000);
+    json_t *now = site_at(14, 140, 9000000);
+    struct view v = {.before = before,
+                     .now = now,
+                     .seconds = 2,
+                     .time = "12:00:00Z",
+                     .width = 100,
+                     .height = 40};
+
+    (void)state;
+    screen_of(&v, screen);
+    assert_string_equal(
+        screen,
+        "home  clock 14  2.00 clocks/s  3 workers  12:00:00Z\n"
+        "updates 20/s  in 4.00 MB/s  out 0 B/s  model and state 1.50 MB  refused 2\n"
+        "bsp, pull, checkpoint 3 of clock 10, saving\n"
+        "loss 0.125  objective 0.5  accuracy 93.75 %  (at clock 10)  stops after clock 99\n"
+        "lane 1 at tcp://h:7401 cannot be reached: connection refused; everybody waits for it: "
+        "does its\n"
+        "  server run?\n"
+        "clock 15 on lane 0 waits for worker w2 (rank 2): last heard 0.7 s ago, computes or is "
+        "slow; 2\n"
+        "  others are done\n"
+        "\n"
+        "WORKER           RANK    CLOCK  STATE           HEARD       RTT       RATE\n"
+        "w0                  0       15  waits           0.0 s         -  1.00 MB/s\n"
+        "w1                  1       15  waits           0.0 s         -      0 B/s\n"
+        "w2                  2       14  waited for      0.7 s   12.3 ms      0 B/s\n"
+        "\n"
+        "LANE SERVER          CLOCK    UPDATES          IN        OUT  ADDRESS\n"
+        "   0 s0                 14       20/s   4.00 MB/s      0 B/s  tcp://h:7400\n"
+        "   1 -                   -  tcp://h:7401: connection refused\n");
+    json_decref(before);
+    json_decref(now);
+}
+
+static void test_without_a_report_before_there_are_no_rates(void **state)
+{
+    static char screen[SCREEN_BYTES];
+    json_t *now = site_at(14, 140, 9000000);
+    struct view v = {.now = now, .time = "", .width = 120, .height = 40};
+
+    (void)state;
+    screen_of(&v, screen);
+    assert_non_null(strstr(screen, "home  clock 14  - clocks/s"));
+    assert_non_null(strstr(screen, "updates -/s"));
+    json_decref(now);
+}
+
+/* A server that was restarted counts from zero: that is no rate below zero. */
+static void test_counters_that_go_back_have_no_rate(void **state)
+{
+    static char screen[SCREEN_BYTES];
+    json_t *before = site_at(14, 140, 9000000);
+    json_t *now = site_at(10, 4, 100);
+    struct view v = {
+        .before = before, .now = now, .seconds = 1, .time = "", .width = 120, .height = 40};
+
+    (void)state;
+    screen_of(&v, screen);
+    assert_non_null(strstr(screen, "clock 10  - clocks/s"));
+    json_decref(before);
+    json_decref(now);
+}
+
+static uint32_t lines_of(const char *screen, size_t *longest_out)
+{
+    uint32_t lines = 0;
+
+    *longest_out = 0;
+    while (*screen != '\0') {
+        size_t size = strcspn(screen, "\n");
+
+        *longest_out = size > *longest_out ? size : *longest_out;
+        screen += size + 1;
+        lines++;
+    }
+    return lines;
+}
+
+static void test_it_fits_every_terminal(void **state)
+{
+    static char screen[SCREEN_BYTES];
+    json_t *now = site_at(14, 140, 9000000);
+    json_t *members = json_object_get(
+        json_object_get(json_array_get(json_object_get(now, "lanes"), 0), "status"), "members");
+
+    (void)state;
+    for (int i = 0; i < 250; i++) {
+        char name[16];
+
+        (void)snprintf(name, sizeof(name), "x%d", i);
+        (void)json_array_append_new(members,
+                                    json_pack("{s:s, s:i, s:s, s:b, s:i}", "name", name, "rank",
+                                              i + 3, "state", "in", "up", i != 200, "clock", 15));
+    }
+    for (int height = 1; height < 60; height++) {
+        struct view v = {.now = now, .time = "", .width = 20 + height, .height = height};
+        size_t longest;
+
+        screen_of(&v, screen);
+        assert_true(lines_of(screen, &longest) <= (uint32_t)height);
+        assert_true(longest <= (size_t)v.width);
+        if (height > 32) {
+            /* Those in trouble are shown, whoever else is not. */
+            assert_non_null(strstr(screen, "\nw2 "));
+            assert_non_null(strstr(screen, "\nx200 "));
+            assert_non_null(strstr(screen, " more\n"));
+        }
+    }
+    json_decref(now);
+}
+
+static void test_colours_are_used_only_if_wanted(void **state)
+{
+    static char screen[SCREEN_BYTES];
+    json_t *now = site_at(14, 140, 9000000);
+    struct view v = {.now = now, .time = "", .width = 100, .height = 40};
+
+    (void)state;
+    screen_of(&v, screen);
+    assert_null(strchr(screen, '\033'));
+    v.color = true;
+    screen_of(&v, screen);
+    assert_non_null(strstr(screen, "\033[1mhome"));
+    assert_non_null(strstr(screen, "\033[33mw2 "));
+    json_decref(now);
+}
+
+static void test_what_a_server_says_cannot_move_the_cursor(void **state)
+{
+    static char screen[SCREEN_BYTES];
+    json_t *now = json_of("{'site': 'a\\u001b[2Jb', 'lanes': [{'lane': 0, 'address': '\\n', "
+                          "'status': {'server': '\\u001b]0;x\\u0007', 'members': [{'name': "
+                          "'\\u001b[1A', 'state': 'in', 'up': true}]}}]}");
+    struct view v = {.now = now, .time = "", .width = 200, .height = 40};
+    struct text t;
+
+    (void)state;
+    screen_of(&v, screen);
+    assert_null(strchr(screen, '\033'));
+    assert_null(strchr(screen, '\a'));
+    text_init_fixed(&t, screen, sizeof(screen));
+    view_line(&v, &t);
+    assert_null(strchr(screen, '\033'));
+    json_decref(now);
+}
+
+static void test_one_line_says_the_most_important(void **state)
+{
+    char line[2048];
+    json_t *before = site_at(10, 100, 1000000);
+    json_t *now = site_at(14, 140, 9000000);
+    struct view v = {.before = before, .now = now, .seconds = 2, .time = "12:00:00Z"};
+    struct text t;
+
+    (void)state;
+    text_init_fixed(&t, line, sizeof(line));
+    view_line(&v, &t);
+    assert_string_equal(
+        line,
+        "12:00:00Z  clock 14  2.00 clocks/s  20 updates/s  in 4.00 MB/s  out 0 B/s  3 workers  "
+        "loss 0.125  objective 0.5  accuracy 93.75 %  (at clock 10)  stops after clock 99  lane 1 "
+        "at tcp://h:7401 cannot be reached: connection refused; everybody waits for it: does its "
+        "server run?\n");
+    json_decref(before);
+    json_decref(now);
+}
+
+static void test_the_object_has_numbers(void **state)
+{
+    json_t *before = site_at(10, 100, 1000000);
+    json_t *now = site_at(14, 140, 9000000);
+    struct view v = {.before = before, .now = now, .seconds = 2, .time = ""};
+    json_t *out = view_json(&v);
+    const json_t *member = json_array_get(json_object_get(out, "members"), 2);
+
+    (void)state;
+    assert_int_equal(json_integer_value(json_object_get(out, "clock")), 14);
+    assert_true(json_real_value(json_object_get(out, "clocks_per_s")) == 2.0);
+    assert_true(json_real_value(json_object_get(out, "received_bytes_per_s")) == 4e6);
+    assert_int_equal(json_array_size(json_object_get(out, "reasons")), 2);
+    assert_string_equal(json_string_value(json_object_get(member, "state")), "waited for");
+    json_decref(out);
+    v.before = NULL;
+    out = view_json(&v);
+    assert_true(json_is_null(json_object_get(out, "clocks_per_s")));
+    json_decref(out);
+    json_decref(before);
+    json_decref(now);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_screen_has_everything),
+        cmocka_unit_test(test_without_a_report_before_there_are_no_rates),
+        cmocka_unit_test(test_counters_that_go_back_have_no_rate),
+        cmocka_unit_test(test_it_fits_every_terminal),
+        cmocka_unit_test(test_colours_are_used_only_if_wanted),
+        cmocka_unit_test(test_what_a_server_says_cannot_move_the_cursor),
+        cmocka_unit_test(test_one_line_says_the_most_important),
+        cmocka_unit_test(test_the_object_has_numbers),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,31 @@
+/* Who waits for whom, and for what: sentences from what the lanes of a site say of themselves.
+ * Pure: a report of cli/status.h in, reasons out. */
+
+#ifndef CLI_WHY_H
+#define CLI_WHY_H
+
+#include "base/text.h"
+
+#include <jansson.h>
+
+/* An array of reasons, the most important first, each an object with a "kind", a "text" for people
+ * and what the kind has beside: lanes, clock, workers. Empty: nobody waits. NULL: no memory. The
+ * caller releases it.
+ *
+ *     unreachable       a lane cannot be reached
+ *     servers_missing   lanes of other servers are not known yet
+ *     restoring         a lane was restarted and waits for its workers to come back
+ *     workers_missing   not enough workers have joined to begin
+ *     no_workers        all have left
+ *     clock             a clock waits for some workers
+ *     worker_away       a worker's connection is down
+ *     worker_behind     a worker has not got all that it needs */
+json_t *why_reasons(const json_t *report);
+
+/* One line about the site: its clock, its workers, its lanes, what they do. */
+void why_headline(const json_t *report, struct text *out);
+
+/* When there are no reasons: what goes on instead. */
+void why_nobody(const json_t *report, struct text *out);
+
+#endif

@@ -1,0 +1,148 @@
+#include "run/backend.h"
+
+#include "base/mem.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+enum err run_traffic_init(struct run_traffic *t, uint32_t regions)
+{
+    t->regions = regions;
+    t->bytes = mem_calloc((size_t)regions * regions, sizeof(*t->bytes));
+    return t->bytes == NULL ? ERR_NOMEM : OK;
+}
+
+void run_traffic_deinit(struct run_traffic *t)
+{
+    mem_free(t->bytes);
+    t->bytes = NULL;
+}
+
+uint64_t run_traffic_between(const struct run_traffic *t, uint32_t from, uint32_t to)
+{
+    CHECK(from < t->regions && to < t->regions);
+    return t->bytes[(size_t)from * t->regions + to];
+}
+
+uint64_t run_traffic_cost(const struct run_traffic *t, const struct topo *topo, uint32_t from,
+                          uint32_t to)
+{
+    const struct topo_link *link = topo_link_between(topo, from, to);
+    double bytes = (double)run_traffic_between(t, from, to);
+
+    return link == NULL || from == to ? 0
+                                      : (uint64_t)(bytes * (double)link->price_nusd_per_gb / 1e9);
+}
+
+uint64_t run_traffic_total(const struct run_traffic *t)
+{
+    uint64_t total = 0;
+
+    for (uint32_t i = 0; i < t->regions * t->regions; i++) {
+        total += i / t->regions != i % t->regions ? t->bytes[i] : 0;
+    }
+    return total;
+}
+
+uint64_t run_traffic_cost_total(const struct run_traffic *t, const struct topo *topo)
+{
+    uint64_t total = 0;
+
+    for (uint32_t i = 0; i < t->regions * t->regions; i++) {
+        total += run_traffic_cost(t, topo, i / t->regions, i % t->regions);
+    }
+    return total;
+}
+
+const struct run_group *run_worker_group(const struct run_file *f, uint32_t rank)
+{
+    uint32_t i = 0;
+
+    CHECK(rank < f->workers);
+    while (rank >= f->groups[i].count) {
+        rank -= f->groups[i++].count;
+    }
+    return &f->groups[i];
+}
+
+const char *run_end_name(enum run_end end)
+{
+    static const char *const names[] = {
+        [RUN_END_CLOCKS] = "clocks",           [RUN_END_GOAL] = "goal",     [RUN_END_TIME] = "time",
+        [RUN_END_INTERRUPTED] = "interrupted", [RUN_END_FAILED] = "failed",
+    };
+
+    return names[end];
+}
+
+bool run_waits(const struct json_t *status, char *out, size_t size)
+{
+    const json_t *members = json_object_get(status, "members");
+    json_int_t version = json_integer_value(json_object_get(status, "version"));
+    struct text text;
+
+    text_init_fixed(&text, out, size);
+    for (size_t i = 0; i < json_array_size(members); i++) {
+        const json_t *member = json_array_get(members, i);
+        const char *name = json_string_value(json_object_get(member, "name"));
+
+        if (!json_is_true(json_object_get(member, "waited_for")) || name == NULL) {
+            continue;
+        }
+        if (text.size == 0) {
+            text_addf(&text, "clock %" JSON_INTEGER_FORMAT " waits for ", version + 1);
+        } else {
+            text_add(&text, ", ");
+        }
+        text_add_printable(&text, name);
+    }
+    return text.size > 0;
+}
+
+void run_site(const struct run_file *f, struct node_site *site_out)
+{
+    static const struct sync_policy *const policies[] = {
+        [RUN_BSP] = &sync_bsp, [RUN_SSP] = &sync_ssp, [RUN_TAP] = &sync_tap};
+    const struct app_ops *job = app_find(f->job.name);
+
+    *site_out = (struct node_site){
+        .shards = f->shards,
+        .lanes = f->lanes,
+        .delivery = f->sync.delivery,
+        .sync = {.policy = policies[f->sync.barrier],
+                 .staleness = f->sync.staleness,
+                 .fixed_order = f->sync.order == RUN_FIXED,
+                 .deadline_ns = f->sync.deadline_ns,
+                 .members_min = f->workers},
+        .checkpoint_every = f->checkpoint.every,
+        .checkpoint_keep = f->checkpoint.keep,
+        .goal = {.has_objective = f->stop.has_objective,
+                 .rising = job != NULL && job->rising,
+                 .objective = f->stop.objective,
+                 .accuracy = f->stop.accuracy},
+    };
+    (void)snprintf(site_out->name, sizeof(site_out->name), "%s", f->name);
+}
+
+struct app_config run_app_config(const struct run_file *f, uint32_t rank)
+{
+    return (struct app_config){
+        .job = f->job.name,
+        .data = f->job.data,
+        .rank = rank,
+        .workers = f->workers,
+        .seed = f->seed,
+        .option_count = f->job.options_count,
+        .options = f->job.options,
+    };
+}
+
+enum err run_job_try(const struct run_file *f, struct err_text *text)
+{
+    struct app_config config = run_app_config(f, 0);
+    struct app *app = NULL;
+    enum err rc = app_create(&config, &app, text);
+
+    app_destroy(app);
+    return rc;
+}

@@ -1,0 +1,97 @@
+/* What all backends of a run have in common: where it is shown (run/view.h) and kept
+ * (run/record.h), it is told what happens; whoever asked for the run gets a result. */
+
+#ifndef RUN_BACKEND_H
+#define RUN_BACKEND_H
+
+#include "run/file.h"
+#include "run/tally.h"
+
+/* Bytes that went from one region to another, and what they cost. */
+struct run_traffic {
+    uint32_t regions;
+    uint64_t *bytes; /* [from * regions + to]; inside a region too, where that is known. */
+};
+
+MUST_USE enum err run_traffic_init(struct run_traffic *t, uint32_t regions);
+void run_traffic_deinit(struct run_traffic *t);
+uint64_t run_traffic_between(const struct run_traffic *t, uint32_t from, uint32_t to);
+
+/* In billionths of a dollar, by the prices of the topology. */
+uint64_t run_traffic_cost(const struct run_traffic *t, const struct topo *topo, uint32_t from,
+                          uint32_t to);
+/* Over all pairs of different regions. */
+uint64_t run_traffic_total(const struct run_traffic *t);
+uint64_t run_traffic_cost_total(const struct run_traffic *t, const struct topo *topo);
+
+struct json_t;
+
+/* The group and the region of a worker. */
+const struct run_group *run_worker_group(const struct run_file *f, uint32_t rank);
+
+/* How it goes. */
+struct run_picture {
+    const struct run_file *file;
+    const struct app_ops *job;
+    bool simulated; /* Time is virtual. */
+    int64_t now_ns; /* Since the start. */
+    const struct run_tally *tally;
+    const struct run_traffic *traffic;
+    /* By rank: what the worker is doing, as "computing"; NULL: it is away. */
+    const char *const *states;
+    char waits[256]; /* Who waits for whom; empty: nobody, or not known. */
+};
+
+enum run_end {
+    RUN_END_CLOCKS,      /* All clocks of the file. */
+    RUN_END_GOAL,        /* The objective or the accuracy. */
+    RUN_END_TIME,        /* The time of the file. */
+    RUN_END_INTERRUPTED, /* Somebody wanted it. */
+    RUN_END_FAILED,      /* .text says why. */
+};
+
+/* "clocks", "goal", ... */
+const char *run_end_name(enum run_end end);
+
+struct run_result {
+    enum run_end end;
+    struct err_text text;
+    int64_t took_ns; /* Virtual or real. */
+};
+
+enum run_wish {
+    RUN_WISH_NOTHING,
+    RUN_WISH_PICTURE,
+    RUN_WISH_STOP, /* Cleanly. */
+};
+
+/* What is told meanwhile. Any may be NULL. */
+struct run_watcher {
+    /* A clock is complete; what went over the links until now. */
+    void (*row)(const struct run_row *row, const struct run_traffic *traffic, void *user);
+    /* Something happened: @kind is a word, @who a member or empty. */
+    void (*event)(int64_t now_ns, const char *kind, const char *who, const char *text, void *user);
+    /* Often: what is wanted now? */
+    enum run_wish (*tick)(void *user);
+    /* The picture that was wished for. */
+    void (*show)(const struct run_picture *picture, void *user);
+    /* The last one, and how it ended: the last call, unless there was no run at all. */
+    void (*over)(const struct run_picture *picture, const struct run_result *result, void *user);
+    void *user;
+};
+
+/* From what a lane says of itself (node_lane_status()): "clock 17 waits for w3, w4". False: it
+ * waits for nobody. */
+bool run_waits(const struct json_t *status, char *out, size_t size);
+
+/* The settings of the site that a run file describes. */
+void run_site(const struct run_file *f, struct node_site *site_out);
+
+/* The job of a run file for one worker; @options borrows from the file. */
+struct app_config run_app_config(const struct run_file *f, uint32_t rank);
+
+/* Make a worker of the job and throw it away: what is wrong with options or data is found before
+ * anything is started. As app_create(). */
+MUST_USE enum err run_job_try(const struct run_file *f, struct err_text *text);
+
+#endif

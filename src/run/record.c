@@ -1,0 +1,420 @@
+#include "run/record.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RECORD_LINE_BYTES = 64 * 1024, RECORD_PATH_BYTES = 1024 };
+
+enum record_stream { RECORD_EVENTS, RECORD_SCALARS, RECORD_LINKS, RECORD_STREAMS };
+
+static const char *const record_names[RECORD_STREAMS] = {
+    [RECORD_EVENTS] = "events.jsonl",
+    [RECORD_SCALARS] = "scalars.csv",
+    [RECORD_LINKS] = "links.csv",
+};
+
+struct run_record {
+    struct run_record_config config;
+    char dir[RECORD_PATH_BYTES];
+    int fds[RECORD_STREAMS];
+    struct text line;
+    int64_t linked_ns; /* When the links were written last. */
+    enum err rc;       /* The first error. */
+    struct err_text text;
+};
+
+/* Files. */
+
+static enum err record_fail(struct run_record *r, const char *name)
+{
+    if (r->rc == OK) {
+        r->rc = errno == ENOSPC || errno == EDQUOT ? ERR_FULL : ERR_IO;
+        (void)err_text_set(&r->text, OK, "%.400s/%s: %s", r->dir, name, strerror(errno));
+    }
+    return r->rc;
+}
+
+static void record_write(struct run_record *r, int fd, const char *name, const char *chars,
+                         size_t size)
+{
+    while (size > 0 && fd >= 0) {
+        ssize_t n = write(fd, chars, size);
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            (void)record_fail(r, name);
+            return;
+        }
+        chars += n;
+        size -= (size_t)n;
+    }
+}
+
+static int record_open(struct run_record *r, const char *name)
+{
+    char path[RECORD_PATH_BYTES + 32];
+    int fd;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", r->dir, name);
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        (void)record_fail(r, name);
+    }
+    return fd;
+}
+
+static void record_close(struct run_record *r, int fd, const char *name)
+{
+    if (fd >= 0 && close(fd) != 0) {
+        (void)record_fail(r, name);
+    }
+}
+
+static void record_file(struct run_record *r, const char *name, const char *chars, size_t size)
+{
+    int fd = record_open(r, name);
+
+    record_write(r, fd, name, chars, size);
+    record_close(r, fd, name);
+}
+
+static void record_json(struct run_record *r, const char *name, const json_t *object)
+{
+    char *chars =
+        object == NULL ? NULL : json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    int fd = record_open(r, name);
+
+    if (chars == NULL) {
+        errno = ENOMEM;
+        (void)record_fail(r, name);
+    } else {
+        record_write(r, fd, name, chars, strlen(chars));
+        record_write(r, fd, name, "\n", 1);
+    }
+    record_close(r, fd, name);
+    free(chars);
+}
+
+/* A line of one of the streams: what was added to .line since it was cleared. */
+static void record_line(struct run_record *r, enum record_stream stream)
+{
+    if (r->line.failed) {
+        errno = ENOMEM;
+        (void)record_fail(r, record_names[stream]);
+    } else {
+        record_write(r, r->fds[stream], record_names[stream], r->line.chars, r->line.size);
+    }
+    text_clear(&r->line);
+}
+
+/* Make the folder and those above it. */
+static enum err record_mkdir(struct run_record *r)
+{
+    char path[RECORD_PATH_BYTES];
+
+    memcpy(path, r->dir, sizeof(path));
+    for (char *at = path + 1; *at != '\0'; at++) {
+        if (*at == '/') {
+            *at = '\0';
+            if (mkdir(path, 0777) != 0 && errno != EEXIST) {
+                return record_fail(r, "");
+            }
+            *at = '/';
+        }
+    }
+    return mkdir(path, 0777) == 0 || errno == EEXIST ? OK : record_fail(r, "");
+}
+
+/* The beginning. */
+
+/* "2026-11-15T12:00:00Z" */
+static void record_date(int64_t us, char *out, size_t size)
+{
+    struct tm tm;
+    time_t s = (time_t)(us / 1000000);
+
+    if (gmtime_r(&s, &tm) == NULL || strftime(out, size, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0) {
+        out[0] = '\0';
+    }
+}
+
+static void record_env(struct run_record *r)
+{
+    const struct run_record_config *c = &r->config;
+    struct utsname name = {.sysname = ""};
+    char date[32];
+    json_t *env;
+
+    (void)uname(&name);
+    record_date(c->started_us, date, sizeof(date));
+    env = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I}", "schema",
+                    RUN_RECORD_SCHEMA, "strait", STRAIT_VERSION, "compiler", __VERSION__, "backend",
+                    c->backend, "command", c->command, "started", date, "system", name.sysname,
+                    "release", name.release, "machine", name.machine, "processors",
+                    (json_int_t)sysconf(_SC_NPROCESSORS_ONLN));
+    record_json(r, "env.json", env);
+    json_decref(env);
+}
+
+static void record_run(struct run_record *r)
+{
+    struct text text;
+
+    if (text_init(&text, RUN_PRINT_BYTES_MAX) != OK) {
+        errno = ENOMEM;
+        (void)record_fail(r, "run.yaml");
+        return;
+    }
+    run_file_print(r->config.file, &text);
+    record_file(r, "run.yaml", text.chars, text.size);
+    text_deinit(&text);
+}
+
+static void record_headers(struct run_record *r)
+{
+    text_add(&r->line, "clock,time_s,workers,lost,samples,loss,objective,accuracy,read_s,compute_s,"
+                       "end_s\n");
+    record_line(r, RECORD_SCALARS);
+    text_add(&r->line, "time_s,from,to,bytes,usd\n");
+    record_line(r, RECORD_LINKS);
+}
+
+static enum err record_begin(struct run_record *r)
+{
+    char path[RECORD_PATH_BYTES + 32];
+    enum err rc = record_mkdir(r);
+
+    (void)snprintf(path, sizeof(path), "%s/run.yaml", r->dir);
+    if (rc == OK && access(path, F_OK) == 0) {
+        r->rc =
+            err_text_set(&r->text, ERR_EXISTS,
+                         "%.400s holds the record of another run: choose another folder", r->dir);
+    }
+    if (r->rc != OK) {
+        return r->rc;
+    }
+    for (int i = 0; i < RECORD_STREAMS; i++) {
+        r->fds[i] = record_open(r, record_names[i]);
+    }
+    record_run(r);
+    record_env(r);
+    record_headers(r);
+    return r->rc;
+}
+
+enum err run_record_create(const struct run_record_config *config, struct run_record **record_out,
+                           struct err_text *text)
+{
+    struct run_record *r = mem_zalloc(sizeof(*r));
+    enum err rc = r == NULL ? ERR_NOMEM : text_init(&r->line, RECORD_LINE_BYTES);
+
+    if (rc != OK) {
+        mem_free(r);
+        return err_text_set(text, rc, "no memory for the record of the run");
+    }
+    r->config = *config;
+    memset(r->fds, 0xff, sizeof(r->fds));
+    if (strlen(config->dir) >= sizeof(r->dir)) {
+        rc = err_text_set(&r->text, ERR_INVALID, "the path of the record is too long");
+    } else {
+        memcpy(r->dir, config->dir, strlen(config->dir) + 1);
+        rc = record_begin(r);
+    }
+    if (rc != OK) {
+        *text = r->text;
+        run_record_destroy(r);
+        return rc;
+    }
+    *record_out = r;
+    return OK;
+}
+
+const char *run_record_dir(const struct run_record *r)
+{
+    return r->dir;
+}
+
+/* Meanwhile. */
+
+/* Seconds, to the microsecond. */
+static void record_time(struct text *line, int64_t ns)
+{
+    text_addf(line, "%" PRId64 ".%06" PRId64, ns / 1000000000, ns % 1000000000 / 1000);
+}
+
+/* A field of a table; what is not there is empty. */
+static void record_number(struct text *line, double value)
+{
+    text_add(line, ",");
+    if (isfinite(value)) {
+        topo_print_number(value, line);
+    }
+}
+
+static void record_links(struct run_record *r, int64_t now_ns, const struct run_traffic *traffic)
+{
+    const struct topo *topo = r->config.file->topo;
+    uint32_t n = traffic->regions;
+
+    for (uint32_t i = 0; i < n * n; i++) {
+        if (i / n == i % n || traffic->bytes[i] == 0) {
+            continue;
+        }
+        record_time(&r->line, now_ns);
+        text_addf(&r->line, ",%s,%s,%" PRIu64, topo_region_at(topo, i / n)->name,
+                  topo_region_at(topo, i % n)->name, traffic->bytes[i]);
+        record_number(&r->line, (double)run_traffic_cost(traffic, topo, i / n, i % n) * 1e-9);
+        text_add(&r->line, "\n");
+        record_line(r, RECORD_LINKS);
+    }
+    r->linked_ns = now_ns;
+}
+
+void run_record_row(struct run_record *r, const struct run_row *row,
+                    const struct run_traffic *traffic)
+{
+    text_addf(&r->line, "%" PRIu64 ",", row->clock);
+    record_time(&r->line, row->now_ns);
+    text_addf(&r->line, ",%u,%u", row->workers, row->lost);
+    record_number(&r->line, row->samples);
+    record_number(&r->line, row->loss);
+    record_number(&r->line, row->objective);
+    record_number(&r->line, row->accuracy);
+    text_addf(&r->line, ",%.9f,%.9f,%.9f", row->read_s, row->compute_s, row->end_s);
+    text_add(&r->line, "\n");
+    record_line(r, RECORD_SCALARS);
+    if (row->evaluated) {
+        record_links(r, row->now_ns, traffic);
+    }
+}
+
+void run_record_event(struct run_record *r, int64_t now_ns, const char *kind, const char *who,
+                      const char *text)
+{
+    text_add(&r->line, "{\"time_s\":");
+    record_time(&r->line, now_ns);
+    text_add(&r->line, ",\"event\":");
+    text_add_json(&r->line, kind);
+    if (who[0] != '\0') {
+        text_add(&r->line, ",\"who\":");
+        text_add_json(&r->line, who);
+    }
+    if (text[0] != '\0') {
+        text_add(&r->line, ",\"text\":");
+        text_add_json(&r->line, text);
+    }
+    text_add(&r->line, "}\n");
+    record_line(r, RECORD_EVENTS);
+}
+
+/* The end. */
+
+/* JSON has no number for what is not finite. */
+static json_t *record_real(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *record_workers(const struct run_picture *p)
+{
+    json_t *workers = json_array();
+
+    for (uint32_t i = 0; i < run_tally_workers(p->tally); i++) {
+        const struct run_tally_worker *w = run_tally_worker(p->tally, i);
+
+        (void)json_array_append_new(
+            workers,
+            json_pack("{s:i, s:s, s:I, s:I, s:i, s:f, s:f, s:f, s:f}", "rank", (int)i, "region",
+                      run_worker_group(p->file, i)->region_name, "clocks", (json_int_t)w->clocks,
+                      "lost", (json_int_t)w->lost, "lives", (int)w->lives, "samples", w->samples,
+                      "read_s", (double)w->read_ns * 1e-9, "compute_s",
+                      (double)w->compute_ns * 1e-9, "end_s", (double)w->end_ns * 1e-9));
+    }
+    return workers;
+}
+
+static json_t *record_traffic(const struct run_picture *p)
+{
+    const struct topo *topo = p->file->topo;
+    uint32_t n = p->traffic->regions;
+    json_t *links = json_array();
+
+    for (uint32_t i = 0; i < n * n; i++) {
+        if (i / n != i % n && p->traffic->bytes[i] > 0) {
+            (void)json_array_append_new(
+                links, json_pack("{s:s, s:s, s:I, s:f}", "from", topo_region_at(topo, i / n)->name,
+                                 "to", topo_region_at(topo, i % n)->name, "bytes",
+                                 (json_int_t)p->traffic->bytes[i], "usd",
+                                 (double)run_traffic_cost(p->traffic, topo, i / n, i % n) * 1e-9));
+        }
+    }
+    return links;
+}
+
+struct json_t *run_summary(const struct run_picture *p, const char *backend,
+                           const struct run_result *result)
+{
+    const struct run_tally_score *score = run_tally_score(p->tally);
+
+    return json_pack(
+        "{s:i, s:s, s:s, s:s, s:s, s:s, s:f, s:I, s:o, s:s, s:b, s:I, s:o, s:o, s:f, s:I, s:f, "
+        "s:o, s:o}",
+        "schema", RUN_RECORD_SCHEMA, "run", p->file->name, "job", p->file->job.name, "backend",
+        backend, "end", run_end_name(result->end), "why", result->text.text, "time_s",
+        (double)result->took_ns * 1e-9, "clocks", (json_int_t)run_tally_clock_all(p->tally), "loss",
+        record_real(run_tally_last(p->tally)->loss), "objective_is", p->job->objective, "rising",
+        (int)p->job->rising, "evaluated", (json_int_t)score->clock, "objective",
+        record_real(score->objective), "accuracy", record_real(score->accuracy), "waiting",
+        run_tally_waiting(p->tally), "wan_bytes", (json_int_t)run_traffic_total(p->traffic),
+        "wan_usd", (double)run_traffic_cost_total(p->traffic, p->file->topo) * 1e-9, "workers",
+        record_workers(p), "links", record_traffic(p));
+}
+
+enum err run_record_finish(struct run_record *r, const struct json_t *summary,
+                           const struct run_picture *last, struct err_text *text)
+{
+    if (last != NULL && (r->linked_ns == 0 || last->now_ns > r->linked_ns)) {
+        record_links(r, last->now_ns, last->traffic);
+    }
+    if (summary != NULL) {
+        record_json(r, "summary.json", summary);
+    }
+    for (int i = 0; i < RECORD_STREAMS; i++) {
+        record_close(r, r->fds[i], record_names[i]);
+        r->fds[i] = -1;
+    }
+    if (r->rc != OK) {
+        *text = r->text;
+    }
+    return r->rc;
+}
+
+void run_record_destroy(struct run_record *r)
+{
+    if (r == NULL) {
+        return;
+    }
+    for (int i = 0; i < RECORD_STREAMS; i++) {
+        if (r->fds[i] >= 0) {
+            (void)close(r->fds[i]);
+        }
+    }
+    text_deinit(&r->line);
+    mem_free(r);
+}

@@ -1,0 +1,47 @@
+/* The record of a run: a folder of files that anybody can read. docs/RUNS.md says what is in them.
+ *
+ *     run.yaml  env.json  events.jsonl  scalars.csv  links.csv  summary.json
+ *
+ * What cannot be written does not stop the run: the first such error is told at the end. */
+
+#ifndef RUN_RECORD_H
+#define RUN_RECORD_H
+
+#include "run/backend.h"
+
+enum { RUN_RECORD_SCHEMA = 1 };
+
+struct run_record;
+
+struct run_record_config {
+    const char *dir; /* Made, with the folders above it, if it is not there. */
+    const struct run_file *file;
+    const char *backend; /* "sim", "local" */
+    const char *command; /* As it was typed. */
+    int64_t started_us;  /* UTC. */
+};
+
+/* ERR_EXISTS if the folder holds a record; ERR_IO, ERR_FULL, ERR_NOMEM; with @text. */
+MUST_USE enum err run_record_create(const struct run_record_config *config,
+                                    struct run_record **record_out, struct err_text *text);
+
+const char *run_record_dir(const struct run_record *r);
+
+void run_record_row(struct run_record *r, const struct run_row *row,
+                    const struct run_traffic *traffic);
+void run_record_event(struct run_record *r, int64_t now_ns, const char *kind, const char *who,
+                      const char *text);
+
+/* The whole run as an object, as in summary.json; the caller owns it. NULL: no memory. */
+struct json_t *run_summary(const struct run_picture *picture, const char *backend,
+                           const struct run_result *result);
+
+/* Write the summary (which stays the caller's; may be NULL) and the last state of the links, and
+ * close all. The first error of all that was written, with @text. */
+MUST_USE enum err run_record_finish(struct run_record *r, const struct json_t *summary,
+                                    const struct run_picture *last, struct err_text *text);
+
+/* Without finishing, if that was not done. NULL is allowed. */
+void run_record_destroy(struct run_record *r);
+
+#endif

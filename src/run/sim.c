@@ -1,0 +1,581 @@
+#include "run/sim.h"
+
+#include "base/mem.h"
+#include "loop/loop.h"
+#include "sim/cluster.h"
+#include "sim/link.h"
+#include "sim/scenario.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    SIM_LOOK_EVENTS = 256,     /* So often somebody may look. */
+    SIM_PATIENCE_S = 6 * 3600, /* Virtual, without any clock ended anywhere: then it is stuck. */
+    SIM_SCRIPT_BYTES_MAX = SIM_SCENARIO_BYTES_MAX,
+};
+
+struct sim_run;
+
+/* One worker and its brain. */
+struct sim_trainee {
+    struct sim_run *run;
+    struct sim_worker *worker; /* While its host is on. */
+    uint32_t rank;
+    char name[16];
+    double slowdown;
+    struct app *app;
+    struct run_trainer *trainer;
+    struct loop_timer timer; /* The step takes its time. */
+    bool done;
+};
+
+struct sim_run {
+    const struct run_file *f;
+    const struct app_ops *job;
+    const struct run_watcher *watcher;
+    struct run_sim_options options;
+    struct sim_world *world;
+    struct sim_cluster *cluster;
+    struct sim_scenario *script;
+    struct sim_scenario_faults *faults;
+    struct run_tally *tally;
+    struct run_traffic traffic;
+    struct sim_trainee *workers;
+    const char **states;
+    uint32_t done;
+    int64_t moved_ns;                /* When a clock ended last. */
+    uint64_t fired[SIM_FAULT_KINDS]; /* Faults that were told. */
+    bool failed;
+    struct err_text why;
+};
+
+/* Telling. */
+
+static int64_t sim_now(const struct sim_run *r)
+{
+    return sim_world_now_ns(r->world);
+}
+
+static void sim_event(struct sim_run *r, const char *kind, const char *who, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+
+static void sim_event(struct sim_run *r, const char *kind, const char *who, const char *fmt, ...)
+{
+    char text[320];
+    va_list args;
+
+    if (r->watcher->event == NULL) {
+        return;
+    }
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    r->watcher->event(sim_now(r), kind, who, text, r->watcher->user);
+}
+
+static void sim_count_traffic(struct sim_run *r)
+{
+    uint32_t n = r->traffic.regions;
+
+    for (uint32_t i = 0; i < n * n; i++) {
+        struct sim_link *link = sim_link_between(r->world, sim_world_region_at(r->world, i / n),
+                                                 sim_world_region_at(r->world, i % n));
+
+        r->traffic.bytes[i] = link == NULL ? 0 : sim_link_bytes(r->world, link);
+    }
+}
+
+static void sim_row(const struct run_row *row, void *user)
+{
+    struct sim_run *r = user;
+
+    if (r->watcher->row != NULL) {
+        sim_count_traffic(r);
+        r->watcher->row(row, &r->traffic, r->watcher->user);
+    }
+}
+
+static void sim_fail(struct sim_run *r, const char *who, const char *text)
+{
+    if (!r->failed) {
+        r->failed = true;
+        (void)err_text_set(&r->why, OK, "%s%s%s", who, who[0] != '\0' ? ": " : "", text);
+    }
+}
+
+/* Workers. */
+
+static void sim_joined(struct run_trainer *t, uint64_t clock, void *user)
+{
+    struct sim_trainee *w = user;
+
+    (void)t;
+    run_tally_joined(w->run->tally, w->rank, clock);
+    sim_event(w->run, "joined", w->name, "from clock %" PRIu64, clock);
+}
+
+/* The step is computed at once; that it takes its time is for the others to see. */
+static void sim_due(struct run_trainer *t, void *user)
+{
+    struct sim_trainee *w = user;
+    double flops, seconds;
+
+    run_trainer_compute(t, &flops, &seconds);
+    seconds += flops / (w->run->f->compute.gflops * 1e9);
+    loop_timer_start_in(&w->timer, (int64_t)(seconds * w->slowdown * 1e9));
+}
+
+static void sim_timer(struct loop_timer *timer, void *user)
+{
+    struct sim_trainee *w = user;
+
+    (void)timer;
+    run_trainer_computed(w->trainer);
+}
+
+static void sim_clock(struct run_trainer *t, const struct run_clock *c, void *user)
+{
+    struct sim_trainee *w = user;
+
+    (void)t;
+    w->run->moved_ns = sim_now(w->run);
+    run_tally_clock(w->run->tally, w->rank, c, sim_now(w->run));
+    if (c->lost) {
+        sim_event(w->run, "rebased", w->name, "clock %" PRIu64 " is lost, goes on with %" PRIu64,
+                  c->clock, c->next);
+    }
+}
+
+static void sim_evaluated(struct run_trainer *t, const struct run_evaluation *e, void *user)
+{
+    struct sim_trainee *w = user;
+
+    if (w->run->options.tables != NULL) {
+        w->run->options.tables(t, w->rank, e->clock, w->run->options.user);
+    }
+    run_tally_evaluated(w->run->tally, w->rank, e, sim_now(w->run));
+}
+
+static void sim_ended(struct run_trainer *t, void *user)
+{
+    struct sim_trainee *w = user;
+    struct err_text text;
+    enum err rc;
+
+    CHECK(run_trainer_result(t, &rc, &text));
+    w->done = true;
+    w->run->done++;
+    if (rc != OK) {
+        sim_fail(w->run, w->name, text.text);
+        run_tally_away(w->run->tally, w->rank);
+    } else {
+        run_tally_left(w->run->tally, w->rank);
+        sim_event(w->run, "left", w->name, "%s", "");
+    }
+}
+
+static const struct run_trainer_events sim_trainer_events = {
+    .joined = sim_joined,
+    .due = sim_due,
+    .clock = sim_clock,
+    .evaluated = sim_evaluated,
+    .ended = sim_ended,
+};
+
+static void sim_brain_stop(struct sim_worker *worker, void *user)
+{
+    struct sim_trainee *w = user;
+
+    (void)worker;
+    if (!w->done && w->trainer != NULL) {
+        run_tally_away(w->run->tally, w->rank);
+        sim_event(w->run, "down", w->name, "its process is gone");
+    }
+    run_trainer_destroy(w->trainer);
+    app_destroy(w->app);
+    loop_timer_deinit(&w->timer);
+    memset(&w->timer, 0, sizeof(w->timer));
+    w->trainer = NULL;
+    w->app = NULL;
+    w->worker = NULL;
+}
+
+/* What a job keeps of its own goes with the process, so each life makes it anew. */
+static enum err sim_brain_start(struct sim_worker *worker, void *user)
+{
+    struct sim_trainee *w = user;
+    struct sim_run *r = w->run;
+    struct app_config app = run_app_config(r->f, w->rank);
+    struct run_trainer_config config = {
+        .loop = sim_host_loop(worker->host),
+        .node = worker->node,
+        .clocks = r->f->stop.clocks,
+        .evaluate_every = r->f->evaluate.every,
+        .events = &sim_trainer_events,
+        .user = w,
+    };
+    struct err_text text = {""};
+    enum err rc;
+
+    w->worker = worker;
+    if (w->done) {
+        return OK;
+    }
+    rc = loop_timer_init(&w->timer, config.loop, sim_timer, w);
+    if (rc == OK) {
+        rc = app_create(&app, &w->app, &text);
+    }
+    if (rc == OK) {
+        config.app = w->app;
+        rc = run_trainer_create(&config, &w->trainer, &text);
+    }
+    if (rc != OK && rc != ERR_NOMEM) {
+        sim_fail(r, w->name, text.text);
+    }
+    return rc; /* What there is goes with stop(), which follows. */
+}
+
+static const struct sim_brain sim_brain = {.start = sim_brain_start, .stop = sim_brain_stop};
+
+/* Faults: the lines of the file behind a script that names its regions and members. */
+
+static void sim_script(const struct run_file *f, struct text *out, uint32_t *lines_out)
+{
+    uint32_t lines = topo_regions(f->topo) + f->servers_count + f->workers;
+
+    for (uint32_t i = 0; i < topo_regions(f->topo); i++) {
+        text_addf(out, "region %s\n", topo_region_at(f->topo, i)->name);
+    }
+    for (uint32_t i = 0; i < f->servers_count; i++) {
+        text_addf(out, "server %s %s\n", f->servers[i].name, f->servers[i].region_name);
+    }
+    for (uint32_t i = 0; i < f->workers; i++) {
+        text_addf(out, "client w%u %s server=%s\n", i, run_worker_group(f, i)->region_name,
+                  f->servers[0].name);
+    }
+    for (uint32_t i = 0; i < f->faults_count; i++) {
+        text_addf(out, "%s\n", f->faults[i].chars);
+    }
+    *lines_out = lines;
+}
+
+enum err run_sim_script(const struct run_file *f, const char *name,
+                        struct sim_scenario **script_out, struct err_text *text)
+{
+    struct err_text why = {""};
+    struct text script;
+    uint32_t before, line = 0;
+    int skipped = 0;
+    enum err rc = text_init(&script, SIM_SCRIPT_BYTES_MAX);
+
+    if (rc == OK) {
+        sim_script(f, &script, &before);
+        rc = script.failed
+                 ? ERR_NOMEM
+                 : sim_scenario_parse("faults", script.chars, script.size, script_out, &why);
+        text_deinit(&script);
+    }
+    if (rc == ERR_NOMEM) {
+        return err_text_set(text, rc, "no memory for the faults of the run");
+    }
+    if (rc != OK) {
+        bool placed = sscanf(why.text, "faults:%u: %n", &line, &skipped) == 1 && line > before;
+
+        return placed ? err_text_set(text, rc, "%.128s:%u: faults[%u]: %s", name,
+                                     f->faults[line - before - 1].line, line - before - 1,
+                                     why.text + skipped)
+                      : err_text_set(text, rc, "%.128s: %s", name, why.text);
+    }
+    return OK;
+}
+
+enum err run_sim_check(const struct run_file *f, const char *name, struct err_text *text)
+{
+    struct sim_scenario *script = NULL;
+    enum err rc = run_sim_script(f, name, &script, text);
+
+    sim_scenario_destroy(script);
+    return rc;
+}
+
+/* Building. */
+
+static enum err sim_build_links(struct sim_run *r)
+{
+    const struct topo *t = r->f->topo;
+    uint32_t n = topo_regions(t);
+    enum err rc = OK;
+
+    for (uint32_t i = 0; i < n && rc == OK; i++) {
+        struct sim_region *region;
+
+        rc = sim_region_create(r->world, topo_region_at(t, i)->name, &region);
+    }
+    for (uint32_t i = 0; i < n * n && rc == OK; i++) {
+        const struct topo_link *link = topo_link_between(t, i / n, i % n);
+
+        /* A way without a way back carries nothing. */
+        if (i / n != i % n && link != NULL && topo_link_between(t, i % n, i / n) != NULL) {
+            struct sim_link_config config = {
+                .bytes_per_s = link->bytes_per_s,
+                .stream_bytes_per_s = link->stream_bytes_per_s,
+                .delay_ns = link->delay_ns,
+                .jitter_ns = link->jitter_ns,
+                .loss_ppm = link->loss_ppm,
+                .price_nusd_per_gb = link->price_nusd_per_gb,
+            };
+
+            rc = sim_link_set_one(r->world, sim_world_region_at(r->world, i / n),
+                                  sim_world_region_at(r->world, i % n), &config);
+        }
+    }
+    return rc;
+}
+
+static enum err sim_build_members(struct sim_run *r)
+{
+    const struct run_file *f = r->f;
+    enum err rc = OK;
+
+    for (uint32_t i = 0; i < f->servers_count && rc == OK; i++) {
+        rc = sim_cluster_add_server(r->cluster, f->servers[i].name,
+                                    sim_world_region_at(r->world, f->servers[i].region),
+                                    f->servers[i].lanes);
+    }
+    for (uint32_t i = 0; i < f->workers && rc == OK; i++) {
+        const struct run_group *g = run_worker_group(f, i);
+        struct sim_trainee *w = &r->workers[i];
+
+        w->run = r;
+        w->rank = i;
+        w->slowdown = g->slowdown;
+        (void)snprintf(w->name, sizeof(w->name), "w%u", i);
+        rc = sim_cluster_add_worker(r->cluster, w->name, sim_world_region_at(r->world, g->region),
+                                    (uint16_t)g->streams, &sim_brain, w);
+    }
+    return rc;
+}
+
+static enum err sim_build(struct sim_run *r, struct err_text *text)
+{
+    const struct run_file *f = r->f;
+    const struct topo_link *lan = topo_lan(f->topo);
+    struct sim_world_config world = {
+        .seed = f->seed,
+        .trace = r->options.trace,
+        .lan_rate = lan == NULL ? 0 : lan->bytes_per_s,
+        .lan_delay_ns = lan == NULL ? 0 : lan->delay_ns,
+    };
+    struct sim_cluster_config cluster = {.commit_ns = 0};
+    enum err rc = run_tally_create(f->workers, sim_row, r, &r->tally);
+
+    run_site(f, &cluster.site);
+    r->workers = mem_calloc(f->workers, sizeof(*r->workers));
+    r->states = mem_calloc(f->workers, sizeof(*r->states));
+    if (rc == OK && (r->workers == NULL || r->states == NULL)) {
+        rc = ERR_NOMEM;
+    }
+    if (rc == OK) {
+        rc = run_traffic_init(&r->traffic, topo_regions(f->topo));
+    }
+    if (rc == OK) {
+        rc = sim_world_create(&world, &r->world);
+    }
+    if (rc == OK) {
+        rc = sim_build_links(r);
+    }
+    if (rc == OK) {
+        rc = sim_cluster_create(r->world, &cluster, &r->cluster);
+    }
+    if (rc == OK) {
+        rc = sim_build_members(r);
+    }
+    if (rc == OK) {
+        rc = sim_scenario_faults_create(r->script, r->world, f->seed, &r->faults);
+    }
+    return rc == OK ? sim_cluster_start(r->cluster, text) : rc;
+}
+
+static void sim_destroy(struct sim_run *r)
+{
+    sim_scenario_faults_destroy(r->faults);
+    sim_cluster_destroy(r->cluster);
+    sim_world_destroy(r->world);
+    sim_scenario_destroy(r->script);
+    run_tally_destroy(r->tally);
+    run_traffic_deinit(&r->traffic);
+    mem_free(r->states);
+    mem_free(r->workers);
+    mem_free(r);
+}
+
+/* Looking. */
+
+/* Whom the first lane that waits for somebody waits for. */
+static void sim_waits(struct sim_run *r, char *out, size_t size)
+{
+    bool waits = false;
+
+    out[0] = '\0';
+    for (uint32_t i = 0; i < r->f->lanes && !waits; i++) {
+        struct node_lane *lane = sim_cluster_lane(r->cluster, i);
+        struct json_t *status = lane == NULL ? NULL : node_lane_status(lane);
+
+        waits = status != NULL && run_waits(status, out, size);
+        json_decref(status);
+    }
+}
+
+static void sim_paint(struct sim_run *r, struct run_picture *out)
+{
+    *out = (struct run_picture){
+        .file = r->f,
+        .job = r->job,
+        .simulated = true,
+        .now_ns = sim_now(r),
+        .tally = r->tally,
+        .traffic = &r->traffic,
+        .states = r->states,
+    };
+
+    for (uint32_t i = 0; i < r->f->workers; i++) {
+        const struct sim_trainee *w = &r->workers[i];
+
+        r->states[i] = w->trainer != NULL ? run_trainer_state(w->trainer) : NULL;
+    }
+    sim_count_traffic(r);
+    sim_waits(r, out->waits, sizeof(out->waits));
+}
+
+/* Tell of faults that have happened since we looked. */
+static void sim_tell_faults(struct sim_run *r)
+{
+    for (int i = 0; i < SIM_FAULT_KINDS; i++) {
+        enum sim_fault_kind kind = (enum sim_fault_kind)i;
+        uint64_t fired = sim_scenario_faults_fired(r->faults, kind);
+
+        for (; r->fired[i] < fired; r->fired[i]++) {
+            sim_event(r, "fault", "", "%s", sim_fault_name(kind));
+        }
+    }
+}
+
+/* True: somebody wants it to stop. */
+static bool sim_look(struct sim_run *r)
+{
+    enum run_wish wish =
+        r->watcher->tick == NULL ? RUN_WISH_NOTHING : r->watcher->tick(r->watcher->user);
+
+    sim_tell_faults(r);
+    if (wish == RUN_WISH_PICTURE && r->watcher->show != NULL) {
+        struct run_picture picture;
+
+        sim_paint(r, &picture);
+        r->watcher->show(&picture, r->watcher->user);
+    }
+    return wish == RUN_WISH_STOP;
+}
+
+/* Nothing has moved for hours: say who hangs where. */
+static void sim_stuck(struct sim_run *r)
+{
+    for (uint32_t i = 0; i < r->f->workers; i++) {
+        const struct sim_trainee *w = &r->workers[i];
+        char why[256] = "its host is off";
+
+        if (w->done) {
+            continue;
+        }
+        if (w->worker != NULL && w->worker->node != NULL &&
+            !node_worker_why(w->worker->node, why, sizeof(why))) {
+            (void)snprintf(why, sizeof(why), "nothing is under way");
+        }
+        (void)err_text_set(&r->why, OK,
+                           "nothing has moved for %d hours of virtual time: worker %s at clock "
+                           "%" PRIu64 " waits: %s",
+                           SIM_PATIENCE_S / 3600, w->name,
+                           w->trainer == NULL ? 0 : run_trainer_clock(w->trainer), why);
+        r->failed = true;
+        return;
+    }
+}
+
+static enum run_end sim_go(struct sim_run *r)
+{
+    int64_t until_ns = r->f->stop.time_ns > 0 ? r->f->stop.time_ns : SIM_NEVER;
+    const char *broken;
+
+    while (r->done < r->f->workers && !r->failed) {
+        for (uint32_t i = 0; i < SIM_LOOK_EVENTS && r->done < r->f->workers && !r->failed; i++) {
+            if (!sim_world_step(r->world, until_ns)) {
+                return RUN_END_TIME;
+            }
+        }
+        if (sim_look(r)) {
+            return RUN_END_INTERRUPTED;
+        }
+        broken = sim_world_broken(r->world);
+        if (broken != NULL) {
+            sim_fail(r, "", broken);
+        } else if (sim_now(r) - r->moved_ns > (int64_t)SIM_PATIENCE_S * 1000000000) {
+            sim_stuck(r);
+        }
+    }
+    if (r->failed) {
+        return RUN_END_FAILED;
+    }
+    return r->f->stop.clocks != 0 && run_tally_clock_all(r->tally) >= r->f->stop.clocks
+               ? RUN_END_CLOCKS
+               : RUN_END_GOAL;
+}
+
+static void sim_over(struct sim_run *r, struct run_sim_result *out)
+{
+    run_tally_finish(r->tally);
+    out->base.took_ns = sim_now(r);
+    out->base.text = r->why;
+    out->events = sim_world_events(r->world);
+    out->transcript_hash = sim_world_transcript_hash(r->world);
+    for (int i = 0; i < SIM_FAULT_KINDS; i++) {
+        out->fired[i] = sim_scenario_faults_fired(r->faults, (enum sim_fault_kind)i);
+    }
+    if (r->watcher->over != NULL) {
+        struct run_picture picture;
+
+        sim_paint(r, &picture);
+        r->watcher->over(&picture, &out->base, r->watcher->user);
+    }
+}
+
+enum err run_sim(const struct run_file *f, const struct run_watcher *watcher,
+                 const struct run_sim_options *options, struct run_sim_result *result_out,
+                 struct err_text *text)
+{
+    struct sim_run *r = mem_zalloc(sizeof(*r));
+    enum err rc = r == NULL ? ERR_NOMEM : run_job_try(f, text);
+
+    if (rc == OK) {
+        r->f = f;
+        r->job = app_find(f->job.name);
+        r->watcher = watcher;
+        r->options = options == NULL ? (struct run_sim_options){.trace = false} : *options;
+        rc = run_sim_script(f, f->name, &r->script, text);
+    }
+    if (rc == OK) {
+        rc = sim_build(r, text);
+    }
+    if (rc == OK) {
+        *result_out = (struct run_sim_result){.base = {.end = sim_go(r)}};
+        sim_over(r, result_out);
+    }
+    if (rc == ERR_NOMEM) {
+        (void)err_text_set(text, rc, "no memory for the simulation");
+    }
+    if (r != NULL) {
+        sim_destroy(r);
+    }
+    return rc;
+}
