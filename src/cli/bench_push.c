@@ -97,7 +97,7 @@ static enum cli_exit bench_push_run(struct cli_context *ctx)
 
 const struct cli_command cli_command_bench_push = {
     .path = "bench push",
-    .summary = "measure full rounds of push, sum, broadcast and apply against bare sockets",
+    .summary = "measure full rounds against bare sockets",
     .paragraphs =
         (const char *const[]){
             "Every worker pushes an update of the whole model, servers add them up and broadcast "

@@ -195,7 +195,7 @@ static enum cli_exit bench_rows_run(struct cli_context *ctx)
 
 const struct cli_command cli_command_bench_rows = {
     .path = "bench rows",
-    .summary = "measure sparse updates: how many a second, and how long one takes",
+    .summary = "measure sparse updates of rows",
     .paragraphs =
         (const char *const[]){
             "Workers read a batch of rows, add to each and end the clock, as sparse jobs do (ssp, "

@@ -202,9 +202,10 @@ static enum cli_exit run_local_in(struct cli_context *ctx, const struct run_file
         return status;
     }
     cli_note(ctx,
-             "%u servers and %u workers as processes; links are paced, their delay is not "
+             "%u server%s and %u worker%s as processes; links are paced, their delay is not "
              "emulated",
-             f->servers_count, f->workers);
+             f->servers_count, f->servers_count == 1 ? "" : "s", f->workers,
+             f->workers == 1 ? "" : "s");
     run_shown_begin(&shown, ctx, "local", record);
     rc = run_local(f, &shown.watcher, &options, &result, &text);
     if (rc == OK) {

@@ -370,7 +370,7 @@ void run_view_table(const struct run_view *v, const struct run_result *result, s
 {
     const struct run_picture *p = v->picture;
     const struct run_tally_score *score = run_tally_score(p->tally);
-    uint64_t lost = 0;
+    uint64_t rebased = 0;
 
     text_addf(out, "%s%s%s  ", cli_style(v->color, CLI_HEADING), p->file->name,
               cli_style(v->color, CLI_PLAIN));
@@ -391,11 +391,11 @@ void run_view_table(const struct run_view *v, const struct run_result *result, s
     view_row(v, "waiting", out);
     text_addf(out, "%.1f %% of the workers' time\n", run_tally_waiting(p->tally) * 100);
     for (uint32_t i = 0; i < run_tally_workers(p->tally); i++) {
-        lost += run_tally_worker(p->tally, i)->lost;
+        rebased += run_tally_worker(p->tally, i)->rebased;
     }
-    if (lost > 0) {
-        view_row(v, "lost", out);
-        text_addf(out, "%" PRIu64 " clocks of workers that were left out for a while\n", lost);
+    if (rebased > 0) {
+        view_row(v, "rebased", out);
+        text_addf(out, "%" PRIu64 " clocks of workers that were left out for a while\n", rebased);
     }
     view_row(v, "WAN", out);
     view_bytes(run_traffic_total(p->traffic), out);

@@ -121,8 +121,8 @@ static void worker_clock_json(struct worker *w, struct run_process *p, const str
     uint32_t count = run_process_traffic(p, lanes, NODE_LANES_MAX);
 
     worker_json(w, json_pack("{s:s, s:I, s:I, s:b, s:I, s:o, s:I, s:I, s:I, s:o}", "event", "clock",
-                             "clock", (json_int_t)c->clock, "next", (json_int_t)c->next, "lost",
-                             (int)c->lost, "samples", (json_int_t)c->samples, "loss_sum",
+                             "clock", (json_int_t)c->clock, "next", (json_int_t)c->next, "rebased",
+                             (int)c->rebased, "samples", (json_int_t)c->samples, "loss_sum",
                              worker_real(c->loss_sum), "read_ns", (json_int_t)c->read_ns,
                              "compute_ns", (json_int_t)c->compute_ns, "end_ns",
                              (json_int_t)c->end_ns, "lanes", worker_lanes(lanes, count)));
@@ -164,9 +164,9 @@ static void worker_clock(struct run_process *p, const struct run_clock *c, void 
     if (w->ctx->json) {
         worker_clock_json(w, p, c);
     }
-    if (c->lost) {
+    if (c->rebased) {
         worker_clear(w);
-        cli_note(w->ctx, "clock %" PRIu64 " is lost: left out meanwhile; goes on with %" PRIu64,
+        cli_note(w->ctx, "left out meanwhile: clock %" PRIu64 " may not count, goes on with %" PRIu64,
                  c->clock, c->next);
     }
     worker_show(w, c);

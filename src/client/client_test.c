@@ -562,6 +562,33 @@ static void test_a_server_that_dies_and_comes_back_is_found_again(void **state)
     testing_site_stop(&t);
 }
 
+static void test_a_worker_that_cannot_leave_yet_is_neither_in_nor_out(void **state)
+{
+    struct testing_site t = {.stored = true};
+    float floats[1] = {1};
+    uint64_t clock = 0;
+    strait *s;
+    int table;
+
+    (void)state;
+    testing_site_start(&t, "bsp", NODE_BROADCAST, 1, 1);
+    s = join_worker(&t, "");
+    table = make_table(s, "w", 1, 1);
+    testing_lane_kill(&t, 0);
+    OKAY(strait_update(s, table, 0, 1, floats));
+    FAILS_SOON(strait_clock(s, 1, 0.01, NULL), STRAIT_E_TIMEOUT, "cannot be reached");
+    FAILS(strait_leave(s, 0.01), STRAIT_E_TIMEOUT, "cannot be reached");
+    FAILS(strait_join(s, T, NULL), STRAIT_E_BUSY, "is leaving");
+    FAILS(strait_read(s, table, 0, 1, floats, T), STRAIT_E_BUSY, "is leaving");
+    FAILS(strait_clock(s, 1, T, NULL), STRAIT_E_BUSY, "is leaving");
+    testing_lane_start(&t, 0);
+    OKAY(strait_leave(s, T)); /* Goes on. */
+    OKAY(strait_join(s, T, &clock));
+    OKAY(strait_read(s, table, 0, 1, floats, T));
+    leave_worker(s);
+    testing_site_stop(&t);
+}
+
 static void test_opening_fails_cleanly_at_every_allocation(void **state)
 {
     const char *options = "{\"join\": \"tcp://127.0.0.1:1\", \"insecure\": true}";
@@ -666,6 +693,7 @@ int main(void)
         cmocka_unit_test(test_sentences_are_kept_by_handle),
         cmocka_unit_test(test_the_site_may_refuse_a_worker),
         cmocka_unit_test(test_a_server_that_dies_and_comes_back_is_found_again),
+        cmocka_unit_test(test_a_worker_that_cannot_leave_yet_is_neither_in_nor_out),
         cmocka_unit_test(test_opening_fails_cleanly_at_every_allocation),
         cmocka_unit_test(test_calls_fail_cleanly_at_every_allocation),
         cmocka_unit_test(test_a_full_pool_takes_nothing_in_part),

@@ -267,6 +267,50 @@ static void test_of_many_who_close_one_does(void **state)
     }
 }
 
+/* Looks at the worker without entering its loop, until it is gone. */
+static void *act_look(void *arg)
+{
+    struct actor *a = arg;
+
+    (*a->running)++;
+    do {
+        size_t size = 0;
+
+        a->code = a->index % 2 == 0 ? strait_test(a->op) : strait_metrics_json(a->s, NULL, &size);
+        a->done++;
+    } while (a->code >= 0 || a->code == STRAIT_E_TOO_BIG);
+    return NULL;
+}
+
+static void test_a_handle_may_be_closed_while_others_look(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 10; round++) {
+        struct testing_site t = {0};
+        struct actor actors[THREADS];
+        _Atomic int running = 0;
+        strait_op *op;
+        strait *s;
+
+        testing_site_start(&t, "tap", NODE_PULL, 1, 1);
+        s = join_worker(&t, "");
+        OKAY(strait_pull_begin(s, make_table(s, "w", 1, 1), 0, 0, NULL, &op));
+        for (int i = 0; i < THREADS; i++) {
+            actors[i] = (struct actor){.s = s, .op = op, .running = &running};
+        }
+        actors_run(actors, THREADS, act_look);
+        while (running < THREADS) {
+            (void)sched_yield();
+        }
+        OKAY(strait_close(s));
+        actors_join(actors, THREADS);
+        for (int i = 0; i < THREADS; i++) {
+            assert_true(actors[i].code == STRAIT_E_HANDLE || actors[i].code == STRAIT_E_CLOSED);
+        }
+        testing_site_stop(&t);
+    }
+}
+
 static void *act_wait_op(void *arg)
 {
     struct actor *a = arg;
@@ -381,6 +425,7 @@ int main(void)
         cmocka_unit_test(test_every_thread_may_be_a_worker),
         cmocka_unit_test(test_closing_ends_the_waits_of_all_threads),
         cmocka_unit_test(test_of_many_who_close_one_does),
+        cmocka_unit_test(test_a_handle_may_be_closed_while_others_look),
         cmocka_unit_test(test_many_threads_wait_for_one_operation),
         cmocka_unit_test(test_those_who_wait_for_the_end_of_a_clock_get_the_next_one),
     };

@@ -16,6 +16,7 @@ struct lane {
     struct mailbox *mailbox;
     pthread_t thread;
     bool inlined;
+    bool finished;        /* The thread has ended. */
     struct lane_call end; /* Posted last; part of the lane so that stopping cannot fail. */
 };
 
@@ -150,18 +151,25 @@ static void lane_dropped(void *message, void *user)
     }
 }
 
+void lane_finish(struct lane *lane)
+{
+    if (lane->inlined || lane->finished) {
+        return;
+    }
+    lane->end = (struct lane_call){lane_end, lane, false};
+    while (mailbox_post(lane->mailbox, &lane->end) == ERR_AGAIN) {
+        (void)sched_yield();
+    }
+    CHECK(pthread_join(lane->thread, NULL) == 0);
+    lane->finished = true;
+}
+
 void lane_stop(struct lane *lane)
 {
     if (lane == NULL) {
         return;
     }
-    if (!lane->inlined) {
-        lane->end = (struct lane_call){lane_end, lane, false};
-        while (mailbox_post(lane->mailbox, &lane->end) == ERR_AGAIN) {
-            (void)sched_yield();
-        }
-        CHECK(pthread_join(lane->thread, NULL) == 0);
-    }
+    lane_finish(lane);
     /* An inline lane finishes here what was posted; a thread has done so before its end. */
     mailbox_destroy(lane->mailbox, lane->inlined ? lane_received : lane_dropped);
     if (!lane->inlined) {

@@ -32,6 +32,10 @@ struct lane_call {
  * posted again, or released. */
 MUST_USE enum err lane_post_call(struct lane *lane, struct lane_call *call);
 
+/* Finish what was posted, and end the thread; the rest is for lane_stop(). For those who have
+ * several lanes and want all of them quiet before the first is taken apart. */
+void lane_finish(struct lane *lane);
+
 /* Finish what was posted, then end the thread; what the caller made on the lane must have been
  * released there. Not from the lane itself. NULL is allowed. */
 void lane_stop(struct lane *lane);

@@ -133,6 +133,27 @@ static void test_a_hundred_lanes_work_side_by_side(void **state)
     }
 }
 
+static void test_all_lanes_can_be_quiet_before_the_first_is_gone(void **state)
+{
+    struct tally tallies[3] = {0};
+    struct call calls[3];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(lane_start("quiet", &tallies[i].lane), OK);
+        calls[i] = (struct call){&tallies[i], 0};
+        post(tallies[i].lane, tally_call, &calls[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        lane_finish(tallies[i].lane);
+        lane_finish(tallies[i].lane);
+        assert_int_equal(tallies[i].count, 1);
+    }
+    for (int i = 0; i < 3; i++) {
+        lane_stop(tallies[i].lane);
+    }
+}
+
 /* Holds a lane until it is opened. */
 struct gate {
     pthread_mutex_t mutex;
@@ -415,6 +436,7 @@ int main(void)
         cmocka_unit_test(test_a_lane_may_end_without_having_worked),
         cmocka_unit_test(test_a_lane_has_its_name_as_far_as_the_kernel_takes_it),
         cmocka_unit_test(test_a_hundred_lanes_work_side_by_side),
+        cmocka_unit_test(test_all_lanes_can_be_quiet_before_the_first_is_gone),
         cmocka_unit_test(test_too_many_calls_are_refused_and_the_others_done),
         cmocka_unit_test(test_lanes_may_call_each_other),
         cmocka_unit_test(test_timers_fire_on_the_loop_of_a_lane),

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODE_FIELD_TEXT = 1 };
-
 enum err node_control_send(struct net_peer *peer, struct buf_pool *pool, uint16_t operation,
                            uint32_t call, const json_t *fields)
 {

@@ -25,7 +25,10 @@ enum node_operation {
     NODE_OP_SAVE = 8,   /* Worker or operator to a lane: make a checkpoint now. */
 };
 
-enum { NODE_ANSWER = 0x4000 };
+enum {
+    NODE_ANSWER = 0x4000,
+    NODE_FIELD_TEXT = 1, /* The field that holds the JSON. */
+};
 
 /* Make and send a control frame; the text is the compact JSON of @fields, which stays the
  * caller's. ERR_AGAIN, ERR_TOO_BIG, ERR_NOMEM. */

@@ -44,14 +44,15 @@ void node_deliver_all_dirty(struct node_session *s, bool unchanged)
     }
 }
 
-/* Whose updates are in the chunk as closed: the members' ranks ascend, as by_rank does. */
+/* Whose updates are in the chunk as closed, in the order of ranks: also of those who have left. One
+ * who does not know yet that it was left out may be the first to come back after a restart. */
 static uint32_t node_deliver_members(struct node_lane *l, uint32_t chunk,
                                      struct wire_member *members)
 {
     uint32_t count = 0;
 
     for (uint32_t rank = 0; rank < SYNC_MEMBERS_MAX; rank++) {
-        if (sync_is_member(&l->sync, rank)) {
+        if (sync_is_member(&l->sync, rank) || sync_contained(&l->sync, chunk, rank) > 0) {
             members[count++] = (struct wire_member){
                 .rank = rank, .clock = (uint32_t)sync_contained(&l->sync, chunk, rank)};
         }

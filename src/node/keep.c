@@ -97,11 +97,14 @@ static enum err keep_plane(struct node_lane *l, uint32_t chunk, uint16_t plane)
     };
 
     for (uint32_t r = 0; r < SYNC_MEMBERS_MAX && plane == 0; r++) {
-        if (sync_is_member(&l->sync, r) && l->by_rank[r] != NULL) {
-            members[out.member_count++] =
-                (struct checkpoint_member){.rank = r,
-                                           .incarnation = net_peer_incarnation(l->by_rank[r]->peer),
-                                           .clock = sync_contained(&l->sync, chunk, r)};
+        bool in = sync_is_member(&l->sync, r) && l->by_rank[r] != NULL;
+        uint64_t clock = sync_contained(&l->sync, chunk, r);
+
+        if (in || clock > 0) { /* Of those who have left nobody is waited for. */
+            members[out.member_count++] = (struct checkpoint_member){
+                .rank = r,
+                .incarnation = in ? net_peer_incarnation(l->by_rank[r]->peer) : 0,
+                .clock = clock};
         }
     }
     return checkpoint_add(l->writer, &out);

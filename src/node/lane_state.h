@@ -86,7 +86,8 @@ struct node_session {
     bool told;                            /* That it is out. */
     bool again;                           /* It was a member before: its copy is not as it began. */
     uint64_t wants[TABLE_COUNT_MAX / 64]; /* Tables that it keeps a copy of. */
-    uint64_t since; /* Frames with smaller numbers belong to an earlier membership. */
+    uint64_t since; /* Frames with smaller numbers belong to an earlier membership. If it wanted to
+                     * go on and could not, all do: it will ask again as a new one. */
     uint32_t join_call;
     uint32_t site_call;
     uint32_t save_call;

@@ -282,6 +282,7 @@ void node_operate_admitted(struct node_session *s, uint64_t clock, bool resumed)
     struct node_lane *l = s->lane;
 
     s->state = NODE_IN;
+    s->since = resumed ? 0 : s->since;
     s->told = false;
     s->resuming = false;
     l->fresh = false;
@@ -398,7 +399,7 @@ static enum err operate_join(struct node_session *s, uint32_t call, uint64_t seq
         return operate_refuse(s, NODE_OP_JOIN, call, rc, text.text);
     }
     s->join_call = call;
-    s->since = resume ? 0 : sequence;
+    s->since = resume ? UINT64_MAX : sequence; /* Nothing counts before it is resumed. */
     s->again = json_is_true(json_object_get(fields, "again"));
     s->resuming = resume && (l->restoring || l->fresh);
     if (s->resuming) {

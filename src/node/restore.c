@@ -135,7 +135,9 @@ static enum err restore_chunk(const struct checkpoint_chunk *in, void *user)
         if (m->rank < SYNC_MEMBERS_MAX) {
             l->contained[restore_at(index, m->rank)] = m->clock;
             l->roster = true;
-            l->restored_incarnation[m->rank] = m->incarnation;
+            if (m->incarnation != 0) {
+                l->restored_incarnation[m->rank] = m->incarnation;
+            }
         }
     }
     return OK;

@@ -224,6 +224,9 @@ void node_server_destroy(struct node_server *s)
         CHECK(lane_post_call(l->lane, &l->end) == OK);
     }
     for (uint32_t i = 0; i < s->lanes_count; i++) {
+        lane_finish(s->lanes[i].lane);
+    }
+    for (uint32_t i = 0; i < s->lanes_count; i++) {
         lane_stop(s->lanes[i].lane);
     }
     mailbox_destroy(s->answers, server_dropped);

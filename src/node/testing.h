@@ -10,6 +10,7 @@
 #include "node/lane.h"
 #include "node/worker.h"
 #include "obs/metric.h"
+#include "store/memory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,6 +33,8 @@ struct testing_site {
     struct node_worker *workers[TESTING_WORKERS];
     struct buf_pool *pools[TESTING_WORKERS];
     uint64_t lives;
+    uint16_t streams;         /* Of each worker; zero: one. */
+    uint64_t in_flight_bytes; /* Of each lane; zero: its own idea. */
 };
 
 static inline struct node_site testing_site_of(const char *barrier, uint64_t staleness,
@@ -50,7 +53,8 @@ static inline struct node_site testing_site_of(const char *barrier, uint64_t sta
     };
 }
 
-static inline void testing_lane_start(struct testing_site *t, uint32_t number)
+static inline void testing_lane_start_at(struct testing_site *t, uint32_t number,
+                                         const struct net_address *listen)
 {
     struct node_lane_config config = {
         .loop = t->loop,
@@ -61,7 +65,9 @@ static inline void testing_lane_start(struct testing_site *t, uint32_t number)
         .insecure = true,
         .site = t->site,
         .number = number,
+        .listen = *listen,
         .store = t->store,
+        .in_flight_bytes = t->in_flight_bytes,
     };
     struct err_text text = {""};
     struct node_place place;
@@ -70,8 +76,6 @@ static inline void testing_lane_start(struct testing_site *t, uint32_t number)
     (void)snprintf(name, sizeof(name), "s%u", number);
     assert_int_equal(pki_identity_make(WIRE_ROLE_SERVER, "home", name, &config.identity, &text),
                      OK);
-    config.listen =
-        (struct net_address){.scheme = NET_SCHEME_TCP, .host = "127.0.0.1", .port = "0"};
     if (number > 0) {
         config.first = *node_lane_address(t->lanes[0]);
     }
@@ -81,6 +85,25 @@ static inline void testing_lane_start(struct testing_site *t, uint32_t number)
     place.lane = number;
     (void)net_address_format(node_lane_address(t->lanes[number]), place.address);
     assert_int_equal(node_lane_tell(t->lanes[number], &place, 1), OK);
+}
+
+static inline void testing_lane_start(struct testing_site *t, uint32_t number)
+{
+    struct net_address any = {.scheme = NET_SCHEME_TCP, .host = "127.0.0.1", .port = "0"};
+
+    testing_lane_start_at(t, number, &any);
+}
+
+/* As if its process had been killed and started again. */
+static inline void testing_lane_restart(struct testing_site *t, uint32_t number)
+{
+    struct net_address at = *node_lane_address(t->lanes[number]);
+
+    node_lane_destroy(t->lanes[number]);
+    if (t->store != NULL) {
+        store_memory_crash(t->store);
+    }
+    testing_lane_start_at(t, number, &at);
 }
 
 static inline void testing_worker_start_at(struct testing_site *t, uint32_t rank,
@@ -94,6 +117,7 @@ static inline void testing_worker_start_at(struct testing_site *t, uint32_t rank
         .seed = t->lives,
         .insecure = true,
         .rank = rank,
+        .streams = t->streams,
         .first = *first,
     };
     char name[16];
@@ -118,18 +142,31 @@ static inline void testing_worker_stop(struct testing_site *t, uint32_t rank)
     t->pools[rank] = NULL;
 }
 
-static inline void testing_site_open(struct testing_site *t, const struct node_site *site)
+/* Settings of @t that are not by default stand before its members are started. */
+static inline void testing_site_init(struct testing_site *t, const struct node_site *site)
 {
     *t = (struct testing_site){.site = *site};
     assert_int_equal(loop_create(&t->loop), OK);
     assert_int_equal(obs_registry_create(512, &t->registry), OK);
     net_socket_transport_init(&t->transport, t->loop, NULL);
+}
+
+static inline void testing_site_start(struct testing_site *t)
+{
+    const struct node_site *site = &t->site;
+
     for (uint32_t i = 0; i < site->lanes; i++) {
         testing_lane_start(t, i);
     }
     for (uint32_t i = 0; i < site->sync.members_min; i++) {
         testing_worker_start(t, i);
     }
+}
+
+static inline void testing_site_open(struct testing_site *t, const struct node_site *site)
+{
+    testing_site_init(t, site);
+    testing_site_start(t);
 }
 
 static inline void testing_site_close(struct testing_site *t)

@@ -36,7 +36,7 @@ static void local_lanes(struct local_member *m, const json_t *event)
 
 static void local_worker_clock(struct local_member *m, const json_t *event)
 {
-    struct run_clock c = {.lost = json_is_true(json_object_get(event, "lost")),
+    struct run_clock c = {.rebased = json_is_true(json_object_get(event, "rebased")),
                           .loss_sum = local_real(event, "loss_sum")};
     int64_t clock, next, samples;
 
@@ -52,9 +52,9 @@ static void local_worker_clock(struct local_member *m, const json_t *event)
     m->quick = 0;
     local_lanes(m, event);
     run_tally_clock(m->local->tally, m->number, &c, local_now(m->local));
-    if (c.lost) {
+    if (c.rebased) {
         local_event(m->local, "rebased", m->name,
-                    "clock %" PRIu64 " is lost, goes on with %" PRIu64, c.clock, c.next);
+                    "clock %" PRIu64 " may not count, goes on with %" PRIu64, c.clock, c.next);
     }
 }
 

@@ -188,8 +188,9 @@ static void record_run(struct run_record *r)
 
 static void record_headers(struct run_record *r)
 {
-    text_add(&r->line, "clock,time_s,workers,lost,samples,loss,objective,accuracy,read_s,compute_s,"
-                       "end_s\n");
+    text_add(&r->line,
+             "clock,time_s,workers,rebased,samples,loss,objective,accuracy,read_s,compute_s,"
+             "end_s\n");
     record_line(r, RECORD_SCALARS);
     text_add(&r->line, "time_s,from,to,bytes,usd\n");
     record_line(r, RECORD_LINKS);
@@ -273,14 +274,16 @@ static void record_links(struct run_record *r, int64_t now_ns, const struct run_
     uint32_t n = traffic->regions;
 
     for (uint32_t i = 0; i < n * n; i++) {
+        uint64_t nusd;
+
         if (i / n == i % n || traffic->bytes[i] == 0) {
             continue;
         }
         record_time(&r->line, now_ns);
-        text_addf(&r->line, ",%s,%s,%" PRIu64, topo_region_at(topo, i / n)->name,
-                  topo_region_at(topo, i % n)->name, traffic->bytes[i]);
-        record_number(&r->line, (double)run_traffic_cost(traffic, topo, i / n, i % n) * 1e-9);
-        text_add(&r->line, "\n");
+        nusd = run_traffic_cost(traffic, topo, i / n, i % n);
+        text_addf(&r->line, ",%s,%s,%" PRIu64 ",%" PRIu64 ".%09" PRIu64 "\n",
+                  topo_region_at(topo, i / n)->name, topo_region_at(topo, i % n)->name,
+                  traffic->bytes[i], nusd / 1000000000, nusd % 1000000000);
         record_line(r, RECORD_LINKS);
     }
     r->linked_ns = now_ns;
@@ -291,7 +294,7 @@ void run_record_row(struct run_record *r, const struct run_row *row,
 {
     text_addf(&r->line, "%" PRIu64 ",", row->clock);
     record_time(&r->line, row->now_ns);
-    text_addf(&r->line, ",%u,%u", row->workers, row->lost);
+    text_addf(&r->line, ",%u,%u", row->workers, row->rebased);
     record_number(&r->line, row->samples);
     record_number(&r->line, row->loss);
     record_number(&r->line, row->objective);
@@ -342,8 +345,8 @@ static json_t *record_workers(const struct run_picture *p)
             workers,
             json_pack("{s:i, s:s, s:I, s:I, s:i, s:f, s:f, s:f, s:f}", "rank", (int)i, "region",
                       run_worker_group(p->file, i)->region_name, "clocks", (json_int_t)w->clocks,
-                      "lost", (json_int_t)w->lost, "lives", (int)w->lives, "samples", w->samples,
-                      "read_s", (double)w->read_ns * 1e-9, "compute_s",
+                      "rebased", (json_int_t)w->rebased, "lives", (int)w->lives, "samples",
+                      w->samples, "read_s", (double)w->read_ns * 1e-9, "compute_s",
                       (double)w->compute_ns * 1e-9, "end_s", (double)w->end_ns * 1e-9));
     }
     return workers;

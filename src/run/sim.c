@@ -143,8 +143,8 @@ static void sim_clock(struct run_trainer *t, const struct run_clock *c, void *us
     (void)t;
     w->run->moved_ns = sim_now(w->run);
     run_tally_clock(w->run->tally, w->rank, c, sim_now(w->run));
-    if (c->lost) {
-        sim_event(w->run, "rebased", w->name, "clock %" PRIu64 " is lost, goes on with %" PRIu64,
+    if (c->rebased) {
+        sim_event(w->run, "rebased", w->name, "clock %" PRIu64 " may not count, goes on with %" PRIu64,
                   c->clock, c->next);
     }
 }

@@ -96,7 +96,7 @@ static void tally_score(struct run_tally *t, const struct tally_row *r)
 static void tally_give(struct run_tally *t, struct tally_row *r)
 {
     struct run_row *row = &r->row;
-    double all = row->workers + row->lost;
+    double all = row->workers;
 
     t->given = row->clock;
     tally_score(t, r);
@@ -189,14 +189,14 @@ void run_tally_clock(struct run_tally *t, uint32_t rank, const struct run_clock 
 
     w->clock = c->next - 1;
     w->clocks++;
-    w->lost += c->lost;
+    w->rebased += c->rebased;
     w->samples += c->samples;
     w->read_ns += c->read_ns;
     w->compute_ns += c->compute_ns;
     w->end_ns += c->end_ns;
     if (r != NULL) {
-        r->row.workers += !c->lost;
-        r->row.lost += c->lost;
+        r->row.workers++;
+        r->row.rebased += c->rebased;
         r->row.samples += c->samples;
         r->loss_sum += c->loss_sum;
         r->row.read_s += (double)c->read_ns * 1e-9;

@@ -19,8 +19,8 @@ enum {
 struct run_row {
     uint64_t clock;
     int64_t now_ns;   /* When the last of them ended it. */
-    uint32_t workers; /* Whose updates count. */
-    uint32_t lost;    /* Who had one that does not. */
+    uint32_t workers; /* Who ended it. */
+    uint32_t rebased; /* Of those: who were left out by a lane meanwhile. */
     double samples;
     double loss; /* Per sample. */
     bool evaluated;
@@ -36,7 +36,7 @@ struct run_tally_worker {
     bool done;          /* Left cleanly. */
     uint64_t clock;     /* The last that it ended. */
     uint64_t clocks;    /* How many. */
-    uint64_t lost;      /* How many of them did not count. */
+    uint64_t rebased;   /* In how many of them a lane had left it out. */
     uint32_t lives;     /* How often it joined. */
     uint64_t evaluated; /* The last clock that it judged. */
     double samples;

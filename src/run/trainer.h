@@ -8,7 +8,7 @@
  * thread drives the loop) and hands back. So one machine trains in both worlds.
  *
  * A worker that was left out for a while (a missed deadline, a lost session) is let in again at a
- * later clock; the job goes on there, and what it had computed for the clock that was lost does not
+ * later clock; the job goes on there, and what it had computed for the clocks between does not
  * count. */
 
 #ifndef RUN_TRAINER_H
@@ -24,7 +24,7 @@ struct run_trainer;
 struct run_clock {
     uint64_t clock;
     uint64_t next; /* The one to compute now. */
-    bool lost;     /* It does not count: the worker was left out meanwhile. */
+    bool rebased;  /* A lane had left the worker out meanwhile: it may not count. */
     uint32_t samples;
     double loss_sum;    /* Not finite: the job has diverged. */
     int64_t read_ns;    /* Until all that the step needs was there. */

@@ -23,7 +23,7 @@ enum {
     DRILL_PATIENT_S = 60,
     DRILL_HASTY_MS = 700,
     DRILL_SLOW_DISK_MS = 60,
-    DRILL_SHARDS = 12, /* If not one per lane. */
+    DRILL_SHARDS = 7, /* If not one per lane. */
     DRILL_CHECK_EVERY = 16,
     DRILL_FLOWS = 4096, /* Plenty; the world's own limits cost more than a whole drill. */
     DRILL_SEGMENTS = 1 << 16,

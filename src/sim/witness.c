@@ -21,7 +21,8 @@ struct witness_update {
     bool open;    /* In a sum that is not closed. */
     bool acked;   /* Its worker has forgotten it. */
     bool due;     /* Must be in the values in the end, */
-    bool dropped; /* unless it was not acknowledged when its worker forgot it. */
+    bool dropped; /* unless it was not acknowledged when its worker forgot it, */
+    bool excused; /* or it was, and got lost with all who had it. */
     uint16_t table;
     uint32_t rank;
     uint64_t incarnation;
@@ -288,7 +289,7 @@ static void witness_lost(struct sim_witness *w, struct witness_update *u)
     }
     u->open = false;
     u->version = 0;
-    u->due = u->due && !u->acked;
+    u->excused = u->excused || u->acked; /* Its worker cannot send it again. */
     u->acked = false;
 }
 
@@ -429,7 +430,7 @@ uint64_t sim_witness_missing(const struct sim_witness *w, char *first, size_t si
     for (uint32_t i = 0; i < w->updates_count; i++) {
         const struct witness_update *u = &w->updates[i];
 
-        if (u->due && !u->dropped && u->version == 0) {
+        if (u->due && !u->dropped && !u->excused && u->version == 0) {
             if (count++ == 0) {
                 (void)snprintf(first, size, "worker %u/%" PRIu64 ", table %u, clock %" PRIu64 "%s",
                                u->rank, u->incarnation, u->table, u->clock,

@@ -1,0 +1,231 @@
+/* How a run looks: screens, lines and tables of pictures that are made up. */
+
+#include "cli/run_view.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char yaml[] = "run: test\n"
+                           "topology:\n"
+                           "  regions: [eu, us]\n"
+                           "  links: [{between: [eu, us], rate: 1gbit, rtt: 10ms, price: 0.5}]\n"
+                           "servers: [{region: eu}]\n"
+                           "workers: [{region: eu, count: 2}, {region: us}]\n"
+                           "job: {name: logreg}\n"
+                           "stop: {clocks: 40}\n";
+
+struct scene {
+    struct run_file *file;
+    struct run_tally *tally;
+    struct run_traffic traffic;
+    const char *states[3];
+    struct run_picture picture;
+    struct run_view view;
+    struct text out;
+};
+
+static void scene_open(struct scene *s)
+{
+    struct err_text text = {""};
+
+    memset(s, 0, sizeof(*s));
+    assert_int_equal(run_file_parse("a.yaml", NULL, yaml, strlen(yaml), &s->file, &text), OK);
+    assert_int_equal(run_tally_create(3, NULL, NULL, &s->tally), OK);
+    assert_int_equal(run_traffic_init(&s->traffic, 2), OK);
+    assert_int_equal(text_init(&s->out, 1 << 16), OK);
+    s->picture = (struct run_picture){.file = s->file,
+                                      .job = app_find("logreg"),
+                                      .now_ns = INT64_C(12500000000),
+                                      .tally = s->tally,
+                                      .traffic = &s->traffic,
+                                      .states = s->states};
+    s->view = (struct run_view){.width = 100, .picture = &s->picture};
+}
+
+static void scene_close(struct scene *s)
+{
+    run_file_free(s->file);
+    run_tally_destroy(s->tally);
+    run_traffic_deinit(&s->traffic);
+    text_deinit(&s->out);
+}
+
+/* Ten clocks of everybody, judged twice; worker 2 is one ahead. */
+static void scene_train(struct scene *s)
+{
+    for (uint32_t w = 0; w < 3; w++) {
+        run_tally_joined(s->tally, w, 1);
+    }
+    for (uint64_t c = 1; c <= 11; c++) {
+        for (uint32_t w = c == 11 ? 2 : 0; w < 3; w++) {
+            struct run_clock clock = {.clock = c,
+                                      .next = c + 1,
+                                      .samples = 4,
+                                      .loss_sum = 8,
+                                      .read_ns = 3000000,
+                                      .compute_ns = 1000000,
+                                      .rebased = c == 3 && w == 1};
+            struct run_evaluation e = {
+                .clock = c,
+                .score = {.objective_sum = c == 5 ? 4 : 1, .count = 2, .correct = 1, .tested = 2}};
+
+            run_tally_clock(s->tally, w, &clock, (int64_t)c * 1000000000);
+            if (c % 5 == 0) {
+                run_tally_evaluated(s->tally, w, &e, (int64_t)c * 1000000000);
+            }
+        }
+    }
+    s->states[0] = "computing";
+    s->states[1] = "waiting";
+    s->states[2] = NULL;
+    s->traffic.bytes[1] = 1234567;
+    s->traffic.bytes[2] = 99;
+    (void)snprintf(s->picture.waits, sizeof(s->picture.waits), "clock 11 waits for w0");
+}
+
+static void test_a_screen_shows_clocks_quality_regions_links_and_who_waits(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    scene_open(&s);
+    scene_train(&s);
+    s.view.seconds = 2;
+    s.view.clock_before = 6;
+    s.view.bytes_before = 234666;
+    run_view_screen(&s.view, &s.out);
+    assert_string_equal(s.out.chars,
+                        "test clock 10/40 ######..................  12.5 s, 2 clocks/s\n"
+                        "  log loss 0.5  #_  accuracy 0.5  loss 2\n"
+                        "  eu             1 computing, 1 waiting (clock 10)\n"
+                        "  us             1 away (clock 11)\n"
+                        "  WAN 1.23 MB (500 kB/s), $0.000617; eu to us 1.23 MB, us to eu 99 B\n"
+                        "  waiting 75 % of the time; now clock 11 waits for w0\n");
+    scene_close(&s);
+}
+
+static void test_a_screen_has_blocks_and_colours_where_there_are_some(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    scene_open(&s);
+    scene_train(&s);
+    s.view.utf8 = true;
+    s.view.color = true;
+    s.picture.simulated = true;
+    run_view_screen(&s.view, &s.out);
+    assert_non_null(strstr(s.out.chars, "\033[1mtest\033[0m clock 10/40 \033[1;36m██████░"));
+    assert_non_null(strstr(s.out.chars, "12.5 s of virtual time\n"));
+    assert_non_null(strstr(s.out.chars, "█▁"));
+    scene_close(&s);
+}
+
+static void test_lines_are_cut_to_the_width(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    scene_open(&s);
+    scene_train(&s);
+    s.view.width = 24;
+    s.view.utf8 = true;
+    run_view_screen(&s.view, &s.out);
+    for (const char *at = s.out.chars; *at != '\0';) {
+        size_t size = strcspn(at, "\n"), columns = 0;
+
+        for (size_t i = 0; i < size; i++) {
+            columns += ((unsigned char)at[i] & 0xc0) != 0x80;
+        }
+        assert_true(columns <= 24);
+        at += size + 1;
+    }
+    scene_close(&s);
+}
+
+static void test_before_anything_has_happened_nothing_is_made_up(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    scene_open(&s);
+    run_view_screen(&s.view, &s.out);
+    assert_non_null(strstr(s.out.chars, "test clock 0/40 "));
+    assert_non_null(strstr(s.out.chars, "  log loss -  \n"));
+    text_clear(&s.out);
+    run_view_line(&s.view, &s.out);
+    assert_string_equal(s.out.chars, "12.5 s  clock 0/40  WAN 0 B  waiting 0 %");
+    scene_close(&s);
+}
+
+static void test_a_line_has_it_all(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    scene_open(&s);
+    scene_train(&s);
+    s.picture.now_ns = INT64_C(3723) * 1000000000;
+    run_view_line(&s.view, &s.out);
+    assert_string_equal(s.out.chars, "62 min 03 s  clock 10/40  loss 2  objective 0.5  accuracy "
+                                     "0.5  WAN 1.23 MB  waiting 75 %  (clock 11 waits for w0)");
+    scene_close(&s);
+}
+
+static void test_the_table_says_how_it_ended(void **state)
+{
+    static const struct {
+        enum run_end end;
+        const char *words;
+    } ends[] = {
+        {RUN_END_CLOCKS, "test  all 10 clocks, after 2 h 05 min\n"},
+        {RUN_END_GOAL, "test  the goal was reached by clock 10, after 2 h 05 min\n"},
+        {RUN_END_TIME, "test  the time was up at clock 10, after 2 h 05 min\n"},
+        {RUN_END_INTERRUPTED, "test  interrupted at clock 10, after 2 h 05 min\n"},
+        {RUN_END_FAILED, "test  failed at clock 10, after 2 h 05 min\n"},
+    };
+    struct scene s;
+
+    (void)state;
+    scene_open(&s);
+    scene_train(&s);
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        struct run_result result = {.end = ends[i].end, .took_ns = INT64_C(7535) * 1000000000};
+
+        text_clear(&s.out);
+        run_view_table(&s.view, &result, &s.out);
+        assert_memory_equal(s.out.chars, ends[i].words, strlen(ends[i].words));
+        assert_string_equal(s.out.chars + strlen(ends[i].words),
+                            "  objective  0.5 log loss, at clock 10\n"
+                            "  accuracy   0.5000\n"
+                            "  loss       2 per sample, in clock 9\n"
+                            "  waiting    75.0 % of the workers' time\n"
+                            "  rebased    1 clocks of workers that were left out for a while\n"
+                            "  WAN        1.23 MB, $0.000617\n"
+                            "  links      eu             to us                  1.235 MB  "
+                            "$0.000617\n"
+                            "             us             to eu                  0.000 MB  "
+                            "$0.000000\n");
+    }
+    scene_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_screen_shows_clocks_quality_regions_links_and_who_waits),
+        cmocka_unit_test(test_a_screen_has_blocks_and_colours_where_there_are_some),
+        cmocka_unit_test(test_lines_are_cut_to_the_width),
+        cmocka_unit_test(test_before_anything_has_happened_nothing_is_made_up),
+        cmocka_unit_test(test_a_line_has_it_all),
+        cmocka_unit_test(test_the_table_says_how_it_ended),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

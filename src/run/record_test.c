@@ -1,0 +1,300 @@
+/* The files that a run leaves. */
+
+#include "run/record.h"
+
+#include "base/mem.h"
+
+#include <ftw.h>
+#include <jansson.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const char yaml[] = "run: test\n"
+                           "topology:\n"
+                           "  regions: [eu, us]\n"
+                           "  links: [{between: [eu, us], rate: 1gbit, rtt: 10ms, price: 0.5}]\n"
+                           "servers: [{region: eu}]\n"
+                           "workers: [{region: eu}, {region: us}]\n"
+                           "job: {name: mf}\n"
+                           "stop: {clocks: 3}\n";
+
+struct folder {
+    char dir[32];
+    struct run_file *file;
+    struct run_tally *tally;
+    struct run_traffic traffic;
+    struct run_picture picture;
+};
+
+static void folder_open(struct folder *f)
+{
+    struct err_text text = {""};
+
+    memset(f, 0, sizeof(*f));
+    (void)snprintf(f->dir, sizeof(f->dir), "/tmp/strait-record-XXXXXX");
+    assert_non_null(mkdtemp(f->dir));
+    assert_int_equal(run_file_parse("a.yaml", NULL, yaml, strlen(yaml), &f->file, &text), OK);
+    assert_int_equal(run_tally_create(2, NULL, NULL, &f->tally), OK);
+    assert_int_equal(run_traffic_init(&f->traffic, 2), OK);
+    f->picture = (struct run_picture){.file = f->file,
+                                      .job = app_find("mf"),
+                                      .now_ns = INT64_C(7250000000),
+                                      .tally = f->tally,
+                                      .traffic = &f->traffic};
+}
+
+static int folder_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+static void folder_close(struct folder *f)
+{
+    run_file_free(f->file);
+    run_tally_destroy(f->tally);
+    run_traffic_deinit(&f->traffic);
+    assert_int_equal(nftw(f->dir, folder_remove, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+/* A record below the folder, with folders in between that are not there yet. */
+static enum err begin(const struct folder *f, const char *below, struct run_record **out,
+                      struct err_text *text)
+{
+    char dir[128];
+    struct run_record_config config = {.dir = dir,
+                                       .file = f->file,
+                                       .backend = "sim",
+                                       .command = "strait run \"a.yaml\"",
+                                       .started_us = INT64_C(1763208000000000)};
+
+    (void)snprintf(dir, sizeof(dir), "%s/%s", f->dir, below);
+    return run_record_create(&config, out, text);
+}
+
+static char *slurp(const struct folder *f, const char *name)
+{
+    static char bytes[1 << 16];
+    char path[128];
+    FILE *file;
+    size_t n;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+    file = fopen(path, "r");
+    assert_non_null(file);
+    n = fread(bytes, 1, sizeof(bytes) - 1, file);
+    bytes[n] = '\0';
+    assert_int_equal(fclose(file), 0);
+    return bytes;
+}
+
+static void test_a_record_has_all_its_files(void **state)
+{
+    struct run_result result = {.end = RUN_END_CLOCKS, .took_ns = INT64_C(7250000000)};
+    struct run_row row = {.clock = 1,
+                          .now_ns = 1500000000,
+                          .workers = 2,
+                          .samples = 20,
+                          .loss = 0.5,
+                          .objective = NAN,
+                          .accuracy = NAN,
+                          .read_s = 0.25};
+    struct err_text text = {""};
+    struct run_record *r = NULL;
+    struct folder f;
+    json_t *summary, *again;
+    struct run_file *file = NULL;
+
+    (void)state;
+    folder_open(&f);
+    assert_int_equal(begin(&f, "deep/er", &r, &text), OK);
+    run_record_row(r, &row, &f.traffic);
+    row = (struct run_row){.clock = 2,
+                           .now_ns = 2000000000,
+                           .workers = 2,
+                           .rebased = 1,
+                           .samples = 20,
+                           .loss = 0.25,
+                           .evaluated = true,
+                           .objective = 0.125,
+                           .accuracy = 0.75};
+    f.traffic.bytes[1] = 3000000;
+    run_record_row(r, &row, &f.traffic);
+    f.traffic.bytes[1] = 4000000;
+    f.traffic.bytes[2] = 1000;
+    run_record_event(r, 1, "joined", "w0", "from \"here\"\n");
+    run_record_event(r, 2000, "end", "", "");
+    summary = (json_t *)run_summary(&f.picture, "sim", &result);
+    assert_non_null(summary);
+    assert_int_equal(run_record_finish(r, summary, &f.picture, &text), OK);
+    run_record_destroy(r);
+    assert_string_equal(
+        slurp(&f, "deep/er/scalars.csv"),
+        "clock,time_s,workers,rebased,samples,loss,objective,accuracy,read_s,compute_s,end_s\n"
+        "1,1.500000,2,0,20,0.5,,,0.250000000,0.000000000,0.000000000\n"
+        "2,2.000000,2,1,20,0.25,0.125,0.75,0.000000000,0.000000000,0.000000000\n");
+    assert_string_equal(slurp(&f, "deep/er/links.csv"), "time_s,from,to,bytes,usd\n"
+                                                        "2.000000,eu,us,3000000,0.001500000\n"
+                                                        "7.250000,eu,us,4000000,0.002000000\n"
+                                                        "7.250000,us,eu,1000,0.000000500\n");
+    assert_string_equal(slurp(&f, "deep/er/events.jsonl"),
+                        "{\"time_s\":0.000000,\"event\":\"joined\",\"who\":\"w0\",\"text\":"
+                        "\"from \\\"here\\\"\\u000a\"}\n"
+                        "{\"time_s\":0.000002,\"event\":\"end\"}\n");
+    again = json_loads(slurp(&f, "deep/er/env.json"), 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(again, "started")),
+                        "2025-11-15T12:00:00Z");
+    assert_string_equal(json_string_value(json_object_get(again, "command")),
+                        "strait run \"a.yaml\"");
+    json_decref(again);
+    again = json_loads(slurp(&f, "deep/er/summary.json"), 0, NULL);
+    assert_int_equal(json_integer_value(json_object_get(again, "wan_bytes")), 4001000);
+    assert_string_equal(json_string_value(json_object_get(again, "end")), "clocks");
+    assert_true(json_is_null(json_object_get(again, "objective")));
+    assert_int_equal(json_array_size(json_object_get(again, "workers")), 2);
+    assert_int_equal(json_array_size(json_object_get(again, "links")), 2);
+    json_decref(again);
+    json_decref(summary);
+    /* What was run can be run again from there. */
+    slurp(&f, "deep/er/run.yaml");
+    assert_int_equal(run_file_parse("r", NULL, slurp(&f, "deep/er/run.yaml"),
+                                    strlen(slurp(&f, "deep/er/run.yaml")), &file, &text),
+                     OK);
+    run_file_free(file);
+    folder_close(&f);
+}
+
+static void test_a_record_is_not_written_over(void **state)
+{
+    struct err_text text = {""};
+    struct run_record *r = NULL, *other = NULL;
+    struct folder f;
+
+    (void)state;
+    folder_open(&f);
+    assert_int_equal(begin(&f, "a", &r, &text), OK);
+    assert_int_equal(begin(&f, "a", &other, &text), ERR_EXISTS);
+    assert_non_null(strstr(text.text, "holds the record of another run"));
+    run_record_destroy(r);
+    folder_close(&f);
+}
+
+static void test_a_folder_that_cannot_be_made_is_told(void **state)
+{
+    struct err_text text = {""};
+    struct run_record *r = NULL;
+    struct folder f;
+    char path[64];
+    FILE *file;
+
+    (void)state;
+    folder_open(&f);
+    (void)snprintf(path, sizeof(path), "%s/file", f.dir);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(begin(&f, "file/a", &r, &text), ERR_IO);
+    assert_non_null(strstr(text.text, "/file/a"));
+    folder_close(&f);
+}
+
+/* The disk is full: the run goes on, and it is told in the end. */
+static void test_what_cannot_be_written_is_told_in_the_end(void **state)
+{
+    struct run_row row = {.clock = 1};
+    struct err_text text = {""};
+    struct run_record *r = NULL;
+    struct folder f;
+    char path[64];
+    json_t *summary = json_object();
+
+    (void)state;
+    folder_open(&f);
+    (void)snprintf(path, sizeof(path), "%s/a", f.dir);
+    assert_int_equal(mkdir(path, 0777), 0);
+    (void)snprintf(path, sizeof(path), "%s/a/scalars.csv", f.dir);
+    if (symlink("/dev/full", path) != 0 || access("/dev/full", W_OK) != 0) {
+        folder_close(&f);
+        json_decref(summary);
+        skip(); /* No device that is always full. */
+    }
+    assert_int_equal(begin(&f, "a", &r, &text), ERR_FULL);
+    assert_non_null(strstr(text.text, "scalars.csv: No space left on device"));
+    assert_int_equal(unlink(path), 0);
+    (void)snprintf(path, sizeof(path), "%s/a/run.yaml", f.dir);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(begin(&f, "a", &r, &text), OK);
+    (void)snprintf(path, sizeof(path), "%s/a/summary.json", f.dir);
+    assert_int_equal(symlink("/dev/full", path), 0);
+    run_record_row(r, &row, &f.traffic);
+    assert_int_equal(run_record_finish(r, summary, &f.picture, &text), ERR_FULL);
+    json_decref(summary);
+    assert_non_null(strstr(text.text, "summary.json"));
+    run_record_destroy(r);
+    folder_close(&f);
+}
+
+static void test_no_memory_is_told(void **state)
+{
+    struct run_record *r = NULL;
+    struct folder f;
+    enum err rc = ERR_NOMEM;
+    uint64_t k;
+
+    (void)state;
+    folder_open(&f);
+    for (k = 1; rc != OK; k++) {
+        struct err_text text = {""};
+        char below[16];
+
+        (void)snprintf(below, sizeof(below), "k%u", (unsigned)k);
+        mem_fail_at(k, 1);
+        rc = begin(&f, below, &r, &text);
+        mem_fail_at(0, 0);
+        assert_true(rc == OK || text.text[0] != '\0');
+        assert_true(k < 100);
+    }
+    assert_true(k > 3);
+    run_record_destroy(r);
+    folder_close(&f);
+}
+
+static void test_prices_are_those_of_the_topology(void **state)
+{
+    struct folder f;
+
+    (void)state;
+    folder_open(&f);
+    f.traffic.bytes[0] = 999; /* Inside a region: not the WAN, and free. */
+    f.traffic.bytes[1] = 2000000000;
+    assert_int_equal(run_traffic_total(&f.traffic), 2000000000);
+    assert_int_equal(run_traffic_cost(&f.traffic, f.file->topo, 0, 1), 1000000000);
+    assert_int_equal(run_traffic_cost(&f.traffic, f.file->topo, 0, 0), 0);
+    assert_int_equal(run_traffic_cost_total(&f.traffic, f.file->topo), 1000000000);
+    folder_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_record_has_all_its_files),
+        cmocka_unit_test(test_a_record_is_not_written_over),
+        cmocka_unit_test(test_a_folder_that_cannot_be_made_is_told),
+        cmocka_unit_test(test_what_cannot_be_written_is_told_in_the_end),
+        cmocka_unit_test(test_no_memory_is_told),
+        cmocka_unit_test(test_prices_are_those_of_the_topology),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
