@@ -190,7 +190,7 @@ static int run_remove_one(const char *path, const struct stat *st, int type, str
 static enum cli_exit run_local_in(struct cli_context *ctx, const struct run_file *f,
                                   struct run_record *record, const char *dir)
 {
-    char program[PATH_MAX];
+    char program[PATH_MAX], opening[128];
     struct run_local_options options = {.program = program, .dir = dir};
     struct run_local_result result;
     struct run_shown shown;
@@ -201,12 +201,13 @@ static enum cli_exit run_local_in(struct cli_context *ctx, const struct run_file
     if (status != CLI_DONE) {
         return status;
     }
-    cli_note(ctx,
-             "%u server%s and %u worker%s as processes; links are paced, their delay is not "
-             "emulated",
-             f->servers_count, f->servers_count == 1 ? "" : "s", f->workers,
-             f->workers == 1 ? "" : "s");
     run_shown_begin(&shown, ctx, "local", record);
+    (void)snprintf(opening, sizeof(opening),
+                   "%u server%s and %u worker%s as processes; links are paced, their delay is not "
+                   "emulated",
+                   f->servers_count, f->servers_count == 1 ? "" : "s", f->workers,
+                   f->workers == 1 ? "" : "s");
+    shown.opening = opening;
     rc = run_local(f, &shown.watcher, &options, &result, &text);
     if (rc == OK) {
         run_shown_add(&shown, "kills", json_integer(result.kills));

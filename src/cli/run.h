@@ -13,6 +13,7 @@ struct run_shown {
     const char *backend;
     struct run_record *record; /* NULL: none is kept. */
     struct run_watcher watcher;
+    const char *opening; /* Said once it has begun; NULL: nothing. */
     bool utf8;
     int64_t next_ns;   /* When to show something next. */
     int64_t before_ns; /* The picture before: when, */

@@ -97,6 +97,10 @@ static enum run_wish shown_tick(void *user)
     struct run_shown *s = user;
     int64_t now_ns = clock_mono_ns();
 
+    if (s->opening != NULL) {
+        cli_note(s->ctx, "%s", s->opening);
+        s->opening = NULL;
+    }
     if (shown_signal != 0) {
         return RUN_WISH_STOP;
     }

@@ -166,7 +166,8 @@ static void worker_clock(struct run_process *p, const struct run_clock *c, void 
     }
     if (c->rebased) {
         worker_clear(w);
-        cli_note(w->ctx, "left out meanwhile: clock %" PRIu64 " may not count, goes on with %" PRIu64,
+        cli_note(w->ctx,
+                 "left out meanwhile: clock %" PRIu64 " may not count, goes on with %" PRIu64,
                  c->clock, c->next);
     }
     worker_show(w, c);

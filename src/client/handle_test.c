@@ -182,7 +182,7 @@ static void test_a_child_has_no_part_in_its_parents_handles(void **state)
     close_alone(h);
 }
 
-enum { THREADS = 8, ROUNDS = 3000 };
+enum { THREADS = 4, ROUNDS = 500 };
 
 static _Atomic(void *) shared; /* The handle of the round. */
 static _Atomic uint32_t live;  /* Set while what it stands for may be used. */
@@ -203,6 +203,7 @@ static void *pin_often(void *arg)
                 live = 0; /* Tells the one who closes. */
             }
         }
+        (void)sched_yield();
     }
     return NULL;
 }

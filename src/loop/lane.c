@@ -16,8 +16,11 @@ struct lane {
     struct mailbox *mailbox;
     pthread_t thread;
     bool inlined;
-    bool finished;        /* The thread has ended. */
-    struct lane_call end; /* Posted last; part of the lane so that stopping cannot fail. */
+    struct lane_call end;  /* Posted last; part of the lane so that stopping cannot fail. */
+    struct lane_call mark; /* Of lane_wait(), which cannot fail either. */
+    pthread_mutex_t mutex; /* Guards .reached, */
+    pthread_cond_t told;   /* which has become true. */
+    bool reached;
 };
 
 static void lane_received(void *message, void *user)
@@ -56,6 +59,12 @@ static int lane_spawn(struct lane *lane)
     return status;
 }
 
+static void lane_init(struct lane *lane)
+{
+    CHECK(pthread_mutex_init(&lane->mutex, NULL) == 0);
+    CHECK(pthread_cond_init(&lane->told, NULL) == 0);
+}
+
 enum err lane_start(const char *name, struct lane **lane_out)
 {
     struct lane *lane = mem_zalloc(sizeof(*lane));
@@ -64,6 +73,7 @@ enum err lane_start(const char *name, struct lane **lane_out)
     if (lane == NULL) {
         return ERR_NOMEM;
     }
+    lane_init(lane);
     (void)snprintf(lane->name, sizeof(lane->name), "%s", name);
     rc = loop_create(&lane->loop);
     if (rc != OK) {
@@ -98,6 +108,7 @@ enum err lane_start_inline(struct loop *loop, struct lane **lane_out)
     if (lane == NULL) {
         return ERR_NOMEM;
     }
+    lane_init(lane);
     lane->inlined = true;
     lane->loop = loop;
     rc = mailbox_create(loop, LIMIT_MAILBOX_MESSAGES, lane_received, lane, &lane->mailbox);
@@ -151,17 +162,34 @@ static void lane_dropped(void *message, void *user)
     }
 }
 
-void lane_finish(struct lane *lane)
+static void lane_reached(void *user)
 {
-    if (lane->inlined || lane->finished) {
-        return;
-    }
-    lane->end = (struct lane_call){lane_end, lane, false};
-    while (mailbox_post(lane->mailbox, &lane->end) == ERR_AGAIN) {
+    struct lane *lane = user;
+
+    pthread_mutex_lock(&lane->mutex);
+    lane->reached = true;
+    pthread_cond_signal(&lane->told);
+    pthread_mutex_unlock(&lane->mutex);
+}
+
+void lane_wait(struct lane *lane)
+{
+    lane->mark = (struct lane_call){lane_reached, lane, false};
+    lane->reached = false;
+    while (mailbox_post(lane->mailbox, &lane->mark) == ERR_AGAIN) {
         (void)sched_yield();
     }
-    CHECK(pthread_join(lane->thread, NULL) == 0);
-    lane->finished = true;
+    if (lane->inlined) {
+        while (!lane->reached) {
+            loop_manual_advance(lane->loop, loop_now_ns(lane->loop));
+        }
+        return;
+    }
+    pthread_mutex_lock(&lane->mutex);
+    while (!lane->reached) {
+        pthread_cond_wait(&lane->told, &lane->mutex);
+    }
+    pthread_mutex_unlock(&lane->mutex);
 }
 
 void lane_stop(struct lane *lane)
@@ -169,11 +197,19 @@ void lane_stop(struct lane *lane)
     if (lane == NULL) {
         return;
     }
-    lane_finish(lane);
+    if (!lane->inlined) {
+        lane->end = (struct lane_call){lane_end, lane, false};
+        while (mailbox_post(lane->mailbox, &lane->end) == ERR_AGAIN) {
+            (void)sched_yield();
+        }
+        CHECK(pthread_join(lane->thread, NULL) == 0);
+    }
     /* An inline lane finishes here what was posted; a thread has done so before its end. */
     mailbox_destroy(lane->mailbox, lane->inlined ? lane_received : lane_dropped);
     if (!lane->inlined) {
         loop_destroy(lane->loop);
     }
+    (void)pthread_mutex_destroy(&lane->mutex);
+    (void)pthread_cond_destroy(&lane->told);
     mem_free(lane);
 }

@@ -32,9 +32,9 @@ struct lane_call {
  * posted again, or released. */
 MUST_USE enum err lane_post_call(struct lane *lane, struct lane_call *call);
 
-/* Finish what was posted, and end the thread; the rest is for lane_stop(). For those who have
- * several lanes and want all of them quiet before the first is taken apart. */
-void lane_finish(struct lane *lane);
+/* Wait until all that was posted before has been run; an inline lane runs it now. Blocks: for the
+ * end of an owner's life. Not from the lane itself, and not by two threads at once. */
+void lane_wait(struct lane *lane);
 
 /* Finish what was posted, then end the thread; what the caller made on the lane must have been
  * released there. Not from the lane itself. NULL is allowed. */

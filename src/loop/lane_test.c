@@ -133,25 +133,33 @@ static void test_a_hundred_lanes_work_side_by_side(void **state)
     }
 }
 
-static void test_all_lanes_can_be_quiet_before_the_first_is_gone(void **state)
+static void test_waiting_for_a_lane_waits_for_all_that_was_posted(void **state)
 {
-    struct tally tallies[3] = {0};
-    struct call calls[3];
+    static struct call calls[CALLS];
+    struct tally t = {0};
+    struct loop *loop;
 
     (void)state;
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(lane_start("quiet", &tallies[i].lane), OK);
-        calls[i] = (struct call){&tallies[i], 0};
-        post(tallies[i].lane, tally_call, &calls[i]);
+    assert_int_equal(lane_start("awaited", &t.lane), OK);
+    lane_wait(t.lane);
+    for (uint32_t i = 0; i < CALLS; i++) {
+        calls[i] = (struct call){&t, i};
+        post(t.lane, tally_call, &calls[i]);
+        if (i % 100 == 99) {
+            lane_wait(t.lane);
+            assert_int_equal(t.count, i + 1);
+        }
     }
-    for (int i = 0; i < 3; i++) {
-        lane_finish(tallies[i].lane);
-        lane_finish(tallies[i].lane);
-        assert_int_equal(tallies[i].count, 1);
-    }
-    for (int i = 0; i < 3; i++) {
-        lane_stop(tallies[i].lane);
-    }
+    lane_stop(t.lane);
+    t = (struct tally){0};
+    assert_int_equal(loop_create_manual(7, &loop), OK);
+    assert_int_equal(lane_start_inline(loop, &t.lane), OK);
+    calls[0] = (struct call){&t, 0};
+    post(t.lane, tally_call, &calls[0]);
+    lane_wait(t.lane);
+    assert_int_equal(t.count, 1);
+    lane_stop(t.lane);
+    loop_destroy(loop);
 }
 
 /* Holds a lane until it is opened. */
@@ -436,7 +444,7 @@ int main(void)
         cmocka_unit_test(test_a_lane_may_end_without_having_worked),
         cmocka_unit_test(test_a_lane_has_its_name_as_far_as_the_kernel_takes_it),
         cmocka_unit_test(test_a_hundred_lanes_work_side_by_side),
-        cmocka_unit_test(test_all_lanes_can_be_quiet_before_the_first_is_gone),
+        cmocka_unit_test(test_waiting_for_a_lane_waits_for_all_that_was_posted),
         cmocka_unit_test(test_too_many_calls_are_refused_and_the_others_done),
         cmocka_unit_test(test_lanes_may_call_each_other),
         cmocka_unit_test(test_timers_fire_on_the_loop_of_a_lane),

@@ -232,6 +232,7 @@ static enum err net_greet_newcomer(struct net_endpoint *e, const struct pki_iden
     }
     p->identity = *who;
     p->incarnation = hello->incarnation;
+    p->holes = hello->peer_incarnation != 0 && hello->peer_incarnation != e->config.incarnation;
     loop_timer_start_in(&p->grace, e->config.grace_ns); /* Until all of its streams are here. */
     if (before != NULL) {
         memcpy(p->retired + 1, before->retired, sizeof(p->retired) - sizeof(p->retired[0]));

@@ -199,6 +199,19 @@ static enum err net_peer_take_ack(struct net_peer *p, const struct net_frame *fr
     return OK;
 }
 
+/* Our predecessor may have acknowledged numbers out of order that nobody remembers, and they will
+ * not come again. No correct sender has more than a window unacknowledged: what lies further back
+ * than that is not missing. */
+static bool net_peer_close_holes(struct net_peer *p, uint64_t sequence)
+{
+    if (!p->holes || sequence > p->received.last + LIMIT_WINDOW_FRAMES) {
+        return false;
+    }
+    net_window_advance(&p->received, sequence - LIMIT_WINDOW_FRAMES);
+    net_window_advance(&p->acked, sequence - LIMIT_WINDOW_FRAMES);
+    return true;
+}
+
 /* A frame that must be counted once. */
 static enum err net_peer_take_numbered(struct net_peer *p, const struct net_frame *frame)
 {
@@ -215,8 +228,11 @@ static enum err net_peer_take_numbered(struct net_peer *p, const struct net_fram
         }
         return OK;
     case NET_WINDOW_BEYOND:
-        obs_counter_add(p->endpoint->counters.refused[WIRE_REASON_BODY], 1);
-        return ERR_PEER;
+        if (!net_peer_close_holes(p, sequence)) {
+            obs_counter_add(p->endpoint->counters.refused[WIRE_REASON_BODY], 1);
+            return ERR_PEER;
+        }
+        break;
     case NET_WINDOW_NEW:
         break;
     }

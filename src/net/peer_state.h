@@ -32,6 +32,7 @@ struct net_peer {
     bool restarted;
     bool closing;
     bool paused;
+    bool holes;   /* It knew us before we restarted: numbers that we then had may never come. */
     bool blocked; /* Somebody got ERR_AGAIN. */
     bool paced;   /* Somebody said how fast; else the carrier's own settings hold. */
     uint64_t pace_bytes_per_s;

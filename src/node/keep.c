@@ -68,6 +68,7 @@ static enum err keep_begin_shard(struct node_lane *l)
     }
     free(describe);
     l->save_chunk = 0;
+    l->save_count = l->chunks_count; /* A table that is made meanwhile is in the next one. */
     return rc;
 }
 
@@ -213,7 +214,7 @@ static void keep_turn(struct loop_timer *timer, void *user)
     enum err rc = OK;
 
     (void)timer;
-    while (l->save_chunk < l->chunks_count && written < KEEP_CHUNKS_PER_TURN && rc == OK) {
+    while (l->save_chunk < l->save_count && written < KEEP_CHUNKS_PER_TURN && rc == OK) {
         uint32_t chunk = l->save_chunk;
         uint32_t shard =
             table_chunk_shard(table_store_table(l->tables, chunk),
@@ -225,7 +226,7 @@ static void keep_turn(struct loop_timer *timer, void *user)
         }
         l->save_chunk += rc == OK;
     }
-    if (rc == OK && l->save_chunk == l->chunks_count) {
+    if (rc == OK && l->save_chunk == l->save_count) {
         struct checkpoint_writer *w = l->writer;
 
         rc = checkpoint_commit(w, keep_committed, l);

@@ -177,6 +177,7 @@ struct node_lane {
     enum err save_rc;
     uint32_t save_shard; /* Of the site. */
     uint32_t save_chunk; /* Next index. */
+    uint32_t save_count; /* Chunks of the tables that its description knows. */
     uint64_t save_number;
     uint64_t save_trusted; /* From this number on all were written by us; zero: none yet. */
     uint64_t save_clock;

@@ -106,6 +106,17 @@ static enum err operate_lane(struct node_session *s, const json_t *fields)
     return OK;
 }
 
+/* Nobody has it, or whoever had it is gone and is no member. */
+static bool operate_rank_free(const struct node_lane *l, uint32_t rank)
+{
+    LIST_FOREACH (link, &l->sessions) {
+        if (LIST_ENTRY(link, struct node_session, link)->rank == rank) {
+            return false;
+        }
+    }
+    return !sync_is_member(&l->sync, rank);
+}
+
 /* A rank for a worker: the one it asks for, the one it had, or the first that is free. */
 static uint32_t operate_rank(struct node_lane *l, const char *name, uint64_t wanted)
 {
@@ -121,7 +132,7 @@ static uint32_t operate_rank(struct node_lane *l, const char *name, uint64_t wan
         rank = (uint32_t)wanted;
     }
     for (uint32_t r = 0; r < NODE_NAMES_MAX && rank == NODE_RANK_ANY; r++) {
-        rank = l->names[r].used ? rank : r;
+        rank = operate_rank_free(l, r) ? r : rank;
     }
     if (rank != NODE_RANK_ANY) {
         l->names[rank].used = true;

@@ -21,13 +21,25 @@ static void server_post(struct server_call *call)
     CHECK(lane_post_call(call->lane->lane, &call->call) == OK);
 }
 
-/* Have all lanes do a step. */
+static void server_do_one(struct node_server *s)
+{
+    struct server_call *control = &s->lanes[s->lanes_count - s->due].control;
+
+    control->step = s->step;
+    server_post(control);
+}
+
+/* Have all lanes do a step: all at once, or those that make or end threads one by one. */
 static void server_do(struct node_server *s, enum server_step step)
 {
     s->step = step;
     s->due = s->lanes_count;
     s->rc = OK;
     s->text.text[0] = '\0';
+    if (step == SERVER_OPEN || step == SERVER_END) {
+        server_do_one(s);
+        return;
+    }
     for (uint32_t i = 0; i < s->lanes_count; i++) {
         s->lanes[i].control.step = step;
         server_post(&s->lanes[i].control);
@@ -59,7 +71,7 @@ static void server_next(struct node_server *s)
 {
     const struct node_server_config *c = &s->config;
 
-    if ((s->step == SERVER_BUILD || s->step == SERVER_TELL) && s->rc != OK) {
+    if (s->step <= SERVER_TELL && s->rc != OK) {
         s->failing = true;
         s->kept_rc = s->rc;
         s->kept_text = s->text;
@@ -67,6 +79,9 @@ static void server_next(struct node_server *s)
         return;
     }
     switch (s->step) {
+    case SERVER_OPEN:
+        server_do(s, SERVER_BUILD);
+        break;
     case SERVER_BUILD:
         c->events->listening(s, c->user);
         break;
@@ -117,6 +132,8 @@ static void server_answered(void *message, void *user)
     s->clock = call->step == SERVER_LOOK && call->clock < s->clock ? call->clock : s->clock;
     if (--s->due == 0) {
         server_next(s);
+    } else if (s->step == SERVER_OPEN || s->step == SERVER_END) {
+        server_do_one(s);
     }
 }
 
@@ -207,7 +224,7 @@ enum err node_server_create(const struct node_server_config *config,
         node_server_destroy(s);
         return rc;
     }
-    server_do(s, SERVER_BUILD);
+    server_do(s, SERVER_OPEN);
     *server_out = s;
     return OK;
 }
@@ -218,13 +235,14 @@ void node_server_destroy(struct node_server *s)
         return;
     }
     for (uint32_t i = 0; i < s->lanes_count; i++) {
+        lane_wait(s->lanes[i].lane); /* Nobody builds while others take apart. */
+    }
+    for (uint32_t i = 0; i < s->lanes_count; i++) {
         struct server_lane *l = &s->lanes[i];
 
         l->end = (struct lane_call){.run = server_lane_end, .user = l};
         CHECK(lane_post_call(l->lane, &l->end) == OK);
-    }
-    for (uint32_t i = 0; i < s->lanes_count; i++) {
-        lane_finish(s->lanes[i].lane);
+        lane_wait(l->lane);
     }
     for (uint32_t i = 0; i < s->lanes_count; i++) {
         lane_stop(s->lanes[i].lane);

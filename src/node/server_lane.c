@@ -33,8 +33,7 @@ static void server_lane_trace(const char *line, void *user)
     config->trace(config->first_number + l->index, line, config->user);
 }
 
-static enum err server_lane_transport(struct server_lane *l, struct net_transport **transport_out,
-                                      struct err_text *text)
+static enum err server_lane_transport(struct server_lane *l, struct err_text *text)
 {
     const struct node_server_config *config = &l->server->config;
     struct loop *loop = lane_loop(l->lane);
@@ -42,12 +41,12 @@ static enum err server_lane_transport(struct server_lane *l, struct net_transpor
 
     if (config->tls.cert_path == NULL) {
         net_socket_transport_init(&l->plain, loop, NULL);
-        *transport_out = &l->plain.base;
+        l->transport = &l->plain.base;
         return OK;
     }
     rc = net_tls_transport_create(loop, &config->tls, &l->tls, text);
     if (rc == OK) {
-        *transport_out = net_tls_transport_base(l->tls);
+        l->transport = net_tls_transport_base(l->tls);
     }
     return rc;
 }
@@ -63,14 +62,13 @@ static struct net_address server_lane_listen(const struct server_lane *l)
     return at;
 }
 
-static enum err server_lane_node(struct server_lane *l, struct net_transport *transport,
-                                 struct err_text *text)
+static enum err server_lane_build(struct server_lane *l, struct err_text *text)
 {
     const struct node_server_config *config = &l->server->config;
     struct node_lane_config lane = {
         .loop = lane_loop(l->lane),
         .registry = l->registry,
-        .transport = transport,
+        .transport = l->transport,
         .identity = config->identity,
         .incarnation = l->incarnation,
         .seed = l->seed,
@@ -84,8 +82,12 @@ static enum err server_lane_node(struct server_lane *l, struct net_transport *tr
         .trace = config->trace == NULL ? NULL : server_lane_trace,
         .user = l,
     };
+    enum err rc = node_lane_create(&lane, &l->node, text);
 
-    return node_lane_create(&lane, &l->node, text);
+    if (rc == OK) {
+        l->bound = *node_lane_address(l->node);
+    }
+    return rc;
 }
 
 void server_lane_end(void *lane)
@@ -105,30 +107,21 @@ void server_lane_end(void *lane)
 
 static void server_lane_left(struct loop_timer *timer, void *user);
 
-static enum err server_lane_build(struct server_lane *l, struct err_text *text)
+static enum err server_lane_open(struct server_lane *l, struct err_text *text)
 {
     const struct node_server_config *config = &l->server->config;
-    struct net_transport *transport = NULL;
     enum err rc = obs_registry_create(SERVER_SERIES, &l->registry);
 
     if (rc == OK) {
         rc = loop_timer_init(&l->leaving, lane_loop(l->lane), server_lane_left, l);
     }
     if (rc == OK) {
-        rc = server_lane_transport(l, &transport, text);
+        rc = server_lane_transport(l, text);
     }
     if (rc == OK && config->store != NULL) {
         rc = store_dir_create(config->store, lane_loop(l->lane), &l->store, text);
     }
-    if (rc == OK) {
-        rc = server_lane_node(l, transport, text);
-    }
-    if (rc != OK) {
-        server_lane_end(l);
-        return rc;
-    }
-    l->bound = *node_lane_address(l->node);
-    return OK;
+    return rc;
 }
 
 /* Telling where all lanes are. */
@@ -215,6 +208,9 @@ void server_lane_run(void *user)
     struct server_lane *l = call->lane;
 
     switch (call->step) {
+    case SERVER_OPEN:
+        server_lane_answer(call, server_lane_open(l, &call->text));
+        break;
     case SERVER_BUILD:
         server_lane_answer(call, server_lane_build(l, &call->text));
         break;

@@ -12,7 +12,8 @@
 
 /* What the owner has all lanes do. */
 enum server_step {
-    SERVER_BUILD, /* Make everything and listen. */
+    SERVER_OPEN,  /* Make what the lane needs. */
+    SERVER_BUILD, /* Load the checkpoint, and listen. */
     SERVER_TELL,  /* The first lane: tell where all are. */
     SERVER_LOOK,  /* Is there something to keep? */
     SERVER_SAVE,  /* Keep it. */
@@ -51,6 +52,7 @@ struct server_lane {
     struct obs_registry *registry;
     struct net_socket_transport plain;
     struct net_tls_transport *tls;
+    struct net_transport *transport; /* One of them. */
     struct store *store;
     struct node_lane *node;
     struct loop_timer leaving;

@@ -306,8 +306,8 @@ static void test_workers_train_on_all_lanes(void **state)
         assert_int_equal(json_object_get(status, "settings") != NULL, i == 0);
     }
     crew_leave(&c);
-    owner_stop(&o);
     crew_close(&c);
+    owner_stop(&o);
     owner_close(&o);
 }
 
@@ -329,8 +329,8 @@ static void test_a_stopped_server_goes_on_where_it_was(void **state)
     for (int i = 0; i < 3; i++) {
         crew_round(&c);
     }
-    owner_stop(&o);
     crew_close(&c);
+    owner_stop(&o);
     owner_start(&o, &config);
     status = json_object_get(owner_ask(&o, 1), "checkpoint");
     assert_int_equal(number_of(status, "number"), 1);
@@ -424,9 +424,9 @@ static void test_two_servers_make_one_site(void **state)
     }
     crew_leave(&c);
     assert_int_equal(number_of(owner_ask(&two, 1), "version"), 4);
+    crew_close(&c);
     owner_stop(&two);
     owner_stop(&one);
-    crew_close(&c);
     json_decref(two.status);
     owner_close(&one);
 }

@@ -99,6 +99,18 @@ static char *slurp(const struct folder *f, const char *name)
     return bytes;
 }
 
+/* What was run can be run again from there. */
+static void check_runs_again(struct folder *f)
+{
+    struct run_file *file = NULL;
+    struct err_text text;
+
+    assert_int_equal(run_file_parse("r", NULL, slurp(f, "deep/er/run.yaml"),
+                                    strlen(slurp(f, "deep/er/run.yaml")), &file, &text),
+                     OK);
+    run_file_free(file);
+}
+
 static void test_a_record_has_all_its_files(void **state)
 {
     struct run_result result = {.end = RUN_END_CLOCKS, .took_ns = INT64_C(7250000000)};
@@ -114,7 +126,6 @@ static void test_a_record_has_all_its_files(void **state)
     struct run_record *r = NULL;
     struct folder f;
     json_t *summary, *again;
-    struct run_file *file = NULL;
 
     (void)state;
     folder_open(&f);
@@ -166,12 +177,7 @@ static void test_a_record_has_all_its_files(void **state)
     assert_int_equal(json_array_size(json_object_get(again, "links")), 2);
     json_decref(again);
     json_decref(summary);
-    /* What was run can be run again from there. */
-    slurp(&f, "deep/er/run.yaml");
-    assert_int_equal(run_file_parse("r", NULL, slurp(&f, "deep/er/run.yaml"),
-                                    strlen(slurp(&f, "deep/er/run.yaml")), &file, &text),
-                     OK);
-    run_file_free(file);
+    check_runs_again(&f);
     folder_close(&f);
 }
 

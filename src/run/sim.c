@@ -144,8 +144,8 @@ static void sim_clock(struct run_trainer *t, const struct run_clock *c, void *us
     w->run->moved_ns = sim_now(w->run);
     run_tally_clock(w->run->tally, w->rank, c, sim_now(w->run));
     if (c->rebased) {
-        sim_event(w->run, "rebased", w->name, "clock %" PRIu64 " may not count, goes on with %" PRIu64,
-                  c->clock, c->next);
+        sim_event(w->run, "rebased", w->name,
+                  "clock %" PRIu64 " may not count, goes on with %" PRIu64, c->clock, c->next);
     }
 }
 

@@ -408,6 +408,23 @@ static void test_a_server_that_dies_changes_no_bit(void **state)
     }
 }
 
+/* Thousands of frames after a restart the session is still the same, and every update counts. */
+static void test_a_long_run_after_a_restart_loses_nothing(void **state)
+{
+    struct seen s = {0};
+
+    (void)state;
+    run_yaml(yaml_of(ONE_SERVER, "[{region: eu}, {region: us}]",
+                     "job: {name: synthetic, options: {elements: 64, compute_ms: 1}}\n"
+                     "sync: {delivery: pull}\ncheckpoint: {every: 20}\nevaluate: {every: 500}\n"
+                     "stop: {clocks: 1500}\nfaults: [at 1s kill s0 for 500ms]\n"),
+             &s);
+    assert_int_equal(s.end, RUN_END_CLOCKS);
+    assert_int_equal(s.rebased, 0);
+    assert_true(s.objective == 3000); /* Updates in the model: each clock of each worker. */
+    free(s.tables);
+}
+
 static void test_without_copies_and_checkpoints_the_run_says_what_is_lost(void **state)
 {
     struct seen s = {0};
@@ -637,6 +654,7 @@ int main(void)
         cmocka_unit_test(test_computing_takes_virtual_time),
         cmocka_unit_test(test_somebody_may_stop_it),
         cmocka_unit_test(test_a_server_that_dies_changes_no_bit),
+        cmocka_unit_test(test_a_long_run_after_a_restart_loses_nothing),
         cmocka_unit_test(test_without_copies_and_checkpoints_the_run_says_what_is_lost),
         cmocka_unit_test(test_a_worker_that_dies_comes_back_and_all_goes_on),
         cmocka_unit_test(test_a_worker_that_misses_the_deadline_rebases),

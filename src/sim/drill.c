@@ -536,12 +536,12 @@ static enum err drill_regions(struct drill *d, struct rng *rng, struct sim_regio
     for (uint32_t i = 0; i < DRILL_REGIONS && rc == OK; i++) {
         rc = sim_region_create(d->world, names[i], &regions[i]);
         for (uint32_t j = 0; j < i && rc == OK; j++) {
-            struct sim_link_config link = {
-                .bytes_per_s = 1000000 + rng_below(rng, 20000000),
-                .delay_ns = (int64_t)(5 + rng_below(rng, 80)) * 1000000,
-                .jitter_ns = (int64_t)rng_below(rng, 3) * 1000000,
-            };
+            struct sim_link_config link = {0};
 
+            /* One after the other: in what order an initialiser is evaluated nobody knows. */
+            link.bytes_per_s = 1000000 + rng_below(rng, 20000000);
+            link.delay_ns = (int64_t)(5 + rng_below(rng, 80)) * 1000000;
+            link.jitter_ns = (int64_t)rng_below(rng, 3) * 1000000;
             rc = sim_link_set(d->world, regions[i], regions[j], &link);
         }
     }
@@ -552,13 +552,15 @@ static enum err drill_populate(struct drill *d, struct rng *rng, struct sim_regi
 {
     uint32_t servers = d->config.servers != 0 ? d->config.servers : 1 + (uint32_t)rng_below(rng, 3);
     uint16_t streams = (uint16_t)(1 + rng_below(rng, 3));
+    uint32_t lanes;
     char name[16];
     enum err rc = OK;
 
     for (uint32_t i = 0; i < servers && rc == OK; i++) {
         (void)snprintf(name, sizeof(name), "s%u", i);
-        rc = sim_cluster_add_server(d->cluster, name, regions[rng_below(rng, DRILL_REGIONS)],
-                                    1 + (uint32_t)rng_below(rng, 2));
+        lanes = 1 + (uint32_t)rng_below(rng, 2);
+        rc =
+            sim_cluster_add_server(d->cluster, name, regions[rng_below(rng, DRILL_REGIONS)], lanes);
     }
     for (uint32_t i = 0; i < d->workers_count && rc == OK; i++) {
         d->workers[i].drill = d;

@@ -104,6 +104,55 @@ static void test_a_checkpoint_that_has_everything_is_acknowledged(void **state)
     assert_int_equal(log.count, 0);
 }
 
+/* Acknowledge all but the first, until told otherwise. */
+static enum err restart_hold_first(struct conf_node *node, struct net_peer *peer,
+                                   const struct net_frame *frame)
+{
+    const bool *hold = node->user;
+
+    if (frame->header.sequence != 1 || !*hold) {
+        net_peer_ack(peer, frame->header.sequence);
+    }
+    return OK;
+}
+
+/* Numbers 2 to 20 were acknowledged by a process that is gone: they do not come again, and their
+ * places stay empty for as long as the session lasts. */
+static void test_numbers_that_never_come_again_do_not_end_a_session(void **state)
+{
+    struct conf_session s;
+    bool hold = true;
+
+    conf_session_open(&s, *state);
+    s.b->config.manual_ack = true;
+    s.b->user = &hold;
+    s.b->on_frame = restart_hold_first;
+    conf_session_wait(&s, 1);
+    for (uint32_t i = 0; i < 20; i++) {
+        assert_int_equal(conf_node_send(s.a, NET_DATA, i, 0, 100), OK);
+    }
+    while (s.b->frames < 20) {
+        assert_true(conf_step(*state, conf_now_ns(*state) + CONF_LIMIT_NS));
+    }
+    conf_settle(*state);
+    conf_node_stop(s.b);
+    hold = false;
+    s.b->incarnation = 2;
+    conf_node_start(s.b);
+    conf_node_listen(s.b);
+    conf_until(*state, conf_node_idle, s.a, CONF_LIMIT_NS);
+    assert_int_equal(s.a->restarts, 1);
+    for (uint32_t i = 0; i < 3 * LIMIT_WINDOW_FRAMES; i++) {
+        assert_int_equal(conf_node_send(s.a, NET_DATA, i, 1, 8), OK);
+        if (i % 1000 == 999) {
+            conf_until(*state, conf_node_idle, s.a, CONF_LIMIT_NS);
+        }
+    }
+    conf_until(*state, conf_node_idle, s.a, CONF_LIMIT_NS);
+    assert_int_equal(s.a->losses, 0);
+    assert_int_equal(s.b->losses, 0);
+}
+
 static void test_a_restarted_dialler_supersedes_its_old_process(void **state)
 {
     struct conf_node *second;
@@ -338,6 +387,7 @@ const struct CMUnitTest conf_restart_tests[] = {
     CONF_TEST(test_what_was_not_acknowledged_comes_again_to_a_restarted_receiver),
     CONF_TEST(test_a_restarted_receiver_gets_only_what_its_checkpoint_lacks),
     CONF_TEST(test_a_checkpoint_that_has_everything_is_acknowledged),
+    CONF_TEST(test_numbers_that_never_come_again_do_not_end_a_session),
     CONF_TEST(test_a_restarted_dialler_supersedes_its_old_process),
     CONF_TEST(test_a_peer_that_does_not_come_back_is_lost_after_grace),
     CONF_TEST(test_who_comes_back_after_grace_is_told_so),

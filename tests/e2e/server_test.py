@@ -335,7 +335,9 @@ def test_why_names_whom_a_clock_waits_for(strait, site):
         reason["text"],
     )
     text = strait.ok("why", "--join", server.first, "--insecure", "-q")
-    assert text.startswith("site home: clock 0, 3 workers, 2 lanes, bsp, pull\n- clock 1 waits for ")
+    assert text.startswith(
+        "site home: clock 0, 3 workers, 2 lanes, bsp, pull\n- clock 1 waits for "
+    )
     workers[2].do("push model 1")
     workers[2].do("clock")
     for w in workers[:2]:

@@ -147,6 +147,7 @@ static uint64_t values_on(uint64_t seed, uint32_t servers, bool fixed)
                                       .workers = 5,
                                       .servers = servers,
                                       .fixed_order = fixed,
+                                      .deadline_ns = INT64_C(120000000000),
                                       .rough = true};
     struct sim_drill_result result;
 

@@ -1,0 +1,531 @@
+"""`strait run` and `strait worker` as people use them: simulated, and with real processes that are
+killed, interrupted and left alone."""
+
+import csv
+import json
+import os
+import re
+import resource
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+LIMIT_S = 90
+
+RUN = """
+run: small
+seed: 3
+topology:
+  lan: {rate: 10gbit, delay: 100us}
+  regions: [eu, us]
+  links: [{between: [eu, us], rate: 400mbit, rtt: 80ms, price: 0.02}]
+servers: [{region: eu}]
+workers: [{region: eu}, {region: us}]
+job:
+  name: mlp
+  options: {train: 400, eval: 100, hidden: 16, batch: 20, warmup: 0, lr: 0.05}
+sync: {barrier: bsp, delivery: broadcast}
+evaluate: {every: 10}
+stop: {clocks: 30}
+"""
+
+# About ten seconds at 2 ms a clock: long enough to be disturbed, short enough to be waited for.
+LONG = ["--set", "job={name: synthetic, options: {elements: 20000, compute_ms: 2}}", "--set",
+        "stop.clocks=2000", "--set", "evaluate.every=500"]
+
+
+def until(what, limit_s=LIMIT_S):
+    """Wait until what() is true; return it."""
+    end = time.monotonic() + limit_s
+    while time.monotonic() < end:
+        got = what()
+        if got:
+            return got
+        time.sleep(0.02)
+    raise AssertionError("it never happened")
+
+
+def children(pid):
+    """pid -> command line of the children of a process."""
+    found = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", encoding="utf-8") as f:
+                    fields = f.read().rsplit(")", 1)[1].split()
+                with open(f"/proc/{name}/cmdline", encoding="utf-8") as f:
+                    words = f.read().split("\0")
+            except OSError:
+                continue
+            if int(fields[1]) == pid and fields[0] != "Z":
+                found[int(name)] = words
+    return found
+
+
+def member(pid, name):
+    """The process of the member @name of a run, once it is itself."""
+    for child, words in children(pid).items():
+        if words[1:2] != ["tied"] and "--name" in words:
+            if words[words.index("--name") + 1] == name:
+                return child
+    return None
+
+
+def alive(pids):
+    return [p for p in pids if os.path.exists(f"/proc/{p}") and "Z" not in
+            open(f"/proc/{p}/stat", encoding="utf-8").read().rsplit(")", 1)[1].split()[0]]
+
+
+class Run:
+    """A run that goes on while the test does something to it."""
+
+    def __init__(self, strait, *args, env=None):
+        self.dir = strait.folder / "record"
+        self.child = subprocess.Popen(
+            [strait.bin, "run", str(strait.folder / "a.yaml"), "--on", "local", "-o",
+             str(self.dir), "--json", *map(str, args)],
+            cwd=strait.folder, env={**strait.env, **(env or {})}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def rows(self):
+        try:
+            with open(self.dir / "scalars.csv", encoding="utf-8") as f:
+                return list(csv.DictReader(f))
+        except OSError:
+            return []
+
+    def events(self, kind=None):
+        try:
+            lines = (self.dir / "events.jsonl").read_text().splitlines()
+        except OSError:
+            return []
+        events = [json.loads(line) for line in lines]
+        return [e for e in events if kind is None or e["event"] == kind]
+
+    def reach(self, clock):
+        until(lambda: (rows := self.rows()) and int(rows[-1]["clock"]) >= clock)
+
+    def member(self, name):
+        return until(lambda: member(self.child.pid, name))
+
+    def end(self, status=0):
+        out, err = self.child.communicate(timeout=LIMIT_S)
+        assert self.child.returncode == status, (out, err)
+        self.err = err
+        return json.loads(out) if out else None
+
+
+@pytest.fixture
+def small(strait):
+    (strait.folder / "a.yaml").write_text(RUN)
+    return strait
+
+
+# In the simulator.
+
+
+def test_a_simulated_run_says_what_came_out(small):
+    text = small.ok("run", "a.yaml", "-o", "r")
+    assert text.startswith("small  all 30 clocks, after ") and "of virtual time" in text
+    assert re.search(r"^  objective  [\d.]+ cross-entropy per test image, at clock 30$", text, re.M)
+    assert re.search(r"^  links      \w+ +to \w+ +[\d.]+ MB  \$[\d.]+$", text, re.M)
+    assert text.endswith("record     r\n")
+
+
+def test_its_record_has_what_it_should(small):
+    answer = small.json("run", "a.yaml", "-o", "r")
+    record = small.folder / "r"
+    assert answer["record"] == "r" and answer["end"] == "clocks" and answer["clocks"] == 30
+    summary = json.loads((record / "summary.json").read_text())
+    assert summary["objective"] == pytest.approx(answer["objective"])
+    assert summary["wan_bytes"] == sum(link["bytes"] for link in summary["links"]) > 0
+    with open(record / "scalars.csv", encoding="utf-8") as f:
+        rows = list(csv.DictReader(f))
+    assert [int(row["clock"]) for row in rows] == list(range(1, 31))
+    assert [row["clock"] for row in rows if row["objective"]] == ["10", "20", "30"]
+    assert float(rows[-1]["objective"]) == pytest.approx(summary["objective"])
+    assert float(rows[-1]["objective"]) < float(rows[9]["objective"])
+    with open(record / "links.csv", encoding="utf-8") as f:
+        links = list(csv.DictReader(f))
+    assert {(link["from"], link["to"]) for link in links} == {("eu", "us"), ("us", "eu")}
+    assert json.loads((record / "env.json").read_text())["backend"] == "sim"
+    # What was run can be run again from the record, and is the same.
+    again = small.json("run", "r/run.yaml", "--no-record")
+    assert again["objective"] == answer["objective"] and again["time_s"] == answer["time_s"]
+
+
+def test_records_do_not_land_where_one_happens_to_be(small):
+    before = set(os.listdir(small.folder))
+    answer = small.json("run", "a.yaml", env={"XDG_STATE_HOME": str(small.folder / "state")})
+    assert answer["record"].startswith(f"{small.folder}/state/strait/runs/small-2")
+    assert set(os.listdir(small.folder)) == before | {"state"}
+    small.ok("run", "a.yaml", "--no-record")
+
+
+def test_a_dry_run_prints_the_whole_file(small):
+    text = small.ok("run", "a.yaml", "-n", "--set", "stop.clocks=5", "--set", "seed=9")
+    assert "stop: {clocks: 5}" in text and "seed: 9" in text and "deadline: " in text
+    (small.folder / "b.yaml").write_text(text)
+    assert small.ok("run", "b.yaml", "-n") == text
+
+
+def test_faults_of_the_file_happen(small):
+    calm = small.json("run", "a.yaml", "--no-record", "--set", "stop.clocks=60")
+    hit = small.json("run", "a.yaml", "--no-record", "--set", "stop.clocks=60", "--set",
+                     'faults=["at 2s kill s0 for 1s", "at 5s cut eu us for 1s"]')
+    assert hit["faults"] == {"kill": 1, "cut": 1}
+    # Only time is lost.
+    assert hit["objective"] == calm["objective"] and hit["time_s"] > calm["time_s"]
+
+
+@pytest.mark.parametrize(
+    "status, error, args, words",
+    [
+        (1, "STRAIT-0101", ["nowhere.yaml"], "nowhere.yaml: No such file"),
+        (78, "STRAIT-0403", ["a.yaml", "--set", "job.name=mpl"], "did you mean 'mlp'?"),
+        (78, "STRAIT-0403", ["a.yaml", "--set", "stop.clcks=5"], "a.yaml:15:"),
+        (78, "STRAIT-0403", ["a.yaml", "--set", 'faults=["at 2s kill s0"]'], "for TIME"),
+        (2, "STRAIT-0003", ["a.yaml", "--set", "stop.clocks"], "write KEY=VALUE"),
+        (2, "STRAIT-0003", ["a.yaml", "--on", "mars"], "mars"),
+        (78, "STRAIT-0302", ["a.yaml", "--no-record", "--set", "job.options.lrr=1"], "lrr"),
+        (78, "STRAIT-0302", ["a.yaml", "--no-record", "--on", "local", "--set",
+                             "job.options.lrr=1"], "lrr"),
+        (78, "STRAIT-0302", ["a.yaml", "--no-record", "--set", "job.data=bad"],
+         "bad: there is no train-images"),
+        (1, "STRAIT-0101", ["a.yaml", "-o", "a.yaml/x"], "a.yaml/x"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_starts(small, status, error, args, words):
+    (small.folder / "bad").mkdir()
+    assert words in small.fails(status, error, "run", *args)
+
+
+def test_a_record_is_not_written_over(small):
+    small.ok("run", "a.yaml", "-o", "r")
+    assert "another run" in small.fails(1, "STRAIT-0102", "run", "a.yaml", "-o", "r")
+
+
+def test_a_simulation_can_be_interrupted(small):
+    child = subprocess.Popen(
+        [small.bin, "run", "a.yaml", "-o", "r", "--json", *LONG, "--set", "stop.clocks=1000000"],
+        cwd=small.folder, env=small.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until(lambda: (small.folder / "r" / "scalars.csv").exists() and
+          (small.folder / "r" / "scalars.csv").read_text().count("\n") > 10)
+    child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=LIMIT_S)
+    assert child.returncode == 130
+    assert json.loads(out)["end"] == "interrupted"
+    assert json.loads((small.folder / "r" / "summary.json").read_text())["end"] == "interrupted"
+
+
+# With real processes.
+
+
+def test_processes_learn_what_the_simulator_does(small):
+    args = ["run", "a.yaml", "--no-record", "--set", "sync.order=fixed"]
+    simulated = small.json(*args)
+    local = small.json(*args, "--on", "local")
+    assert local["backend"] == "local" and local["end"] == "clocks" and local["clocks"] == 30
+    assert local["objective"] == pytest.approx(simulated["objective"], rel=1e-9)
+    assert local["accuracy"] == pytest.approx(simulated["accuracy"])
+    assert local["kills"] == 0 and local["restarts"] == 0
+    assert {(link["from"], link["to"]) for link in local["links"]} == {("eu", "us"), ("us", "eu")}
+
+
+def test_several_servers_with_several_lanes(small):
+    local = small.json("run", "a.yaml", "--on", "local", "-o", "r", "--set",
+                       "servers=[{region: eu, lanes: 2}, {region: us}, {region: us, lanes: 3}]",
+                       "--set", "sync={barrier: ssp, staleness: 1, delivery: pull}")
+    assert local["end"] == "clocks"
+    assert sorted(p.name for p in (small.folder / "r").glob("*.log")) == [
+        "s0.log", "s1.log", "s2.log", "w0.log", "w1.log"]
+    assert "left after clock 30" in (small.folder / "r" / "w0.log").read_text()
+
+
+def test_it_tells_people_what_is_not_emulated(small):
+    done = small.run("run", "a.yaml", "--on", "local", "--no-record")
+    assert done.returncode == 0, done.stderr
+    assert "1 server and 2 workers as processes; links are paced, their delay is not emulated" in \
+        done.stderr
+
+
+@pytest.mark.parametrize("sync", [
+    ["--set", "sync={delivery: broadcast, order: fixed}"],
+    ["--set", "sync={delivery: pull, order: fixed}", "--set", "checkpoint.every=20"],
+])
+def test_a_server_that_is_killed_comes_back_and_nothing_is_lost(small, sync):
+    run = Run(small, *LONG, *sync)
+    run.reach(50)
+    os.kill(run.member("s0"), signal.SIGKILL)
+    until(lambda: run.events("back"))
+    summary = run.end()
+    assert summary["end"] == "clocks" and summary["clocks"] == 2000
+    assert summary["kills"] == 1 and summary["restarts"] == 1
+    # The job adds one per worker and clock: a lost or doubled update would be seen.
+    assert summary["objective"] == 4000 and summary["accuracy"] == 1
+
+
+def test_a_worker_that_is_killed_is_started_again(small):
+    run = Run(small, *LONG)
+    run.reach(50)
+    os.kill(run.member("w1"), signal.SIGKILL)
+    until(lambda: len([e for e in run.events("joined") if e["who"] == "w1"]) == 2)
+    summary = run.end()
+    assert summary["end"] == "clocks" and summary["kills"] == 1
+    assert [w["lives"] for w in summary["workers"]] == [1, 2]
+
+
+def test_faults_of_processes_happen_for_real(small):
+    summary = Run(small, *LONG, "--set",
+                  'faults=["at 1s kill w0 for 200ms", "at 2s pause s0 for 1s", '
+                  '"at 3s cut eu us for 1s"]').end()
+    assert summary["end"] == "clocks" and summary["kills"] == 1
+    events = [json.loads(line) for line in
+              (small.folder / "record" / "events.jsonl").read_text().splitlines()]
+    assert [(e.get("who"), e["text"]) for e in events if e["event"] == "fault"] == [
+        ("w0", "kill"), ("s0", "pause")]
+    assert [e["text"] for e in events if e["event"] == "left out"] == [
+        "the fault 'cut' is for the simulator only"]
+
+
+def test_a_server_without_checkpoints_is_missed(small):
+    run = Run(small, *LONG, "--set", "sync={delivery: pull}")
+    run.reach(50)
+    os.kill(run.member("s0"), signal.SIGKILL)
+    summary = run.end(1)
+    assert summary["end"] == "failed" and "the parameters are gone" in summary["why"]
+    assert "STRAIT-0301" in run.err and not children(run.child.pid)
+
+
+def test_the_last_words_of_a_child_that_dies_at_once_are_shown(small):
+    # The option is ours, the environment is our children's.
+    done = small.run("run", "a.yaml", "--on", "local", "--no-record", "--log", "warn",
+                     env={"STRAIT_LOG": "nonsense"})
+    assert done.returncode == 1
+    assert re.search(r"error\[STRAIT-0301\]: s0 ended with status 2: .*STRAIT-0008.*'nonsense' is "
+                     r"not a level", done.stderr)
+
+
+def test_the_time_of_the_file_ends_it(small):
+    summary = Run(small, *LONG, "--set", "stop={time: 2s}").end()
+    assert summary["end"] == "time" and 2 <= summary["time_s"] < 20
+    assert summary["clocks"] > 0
+
+
+@pytest.mark.parametrize("signum, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_ends_it_cleanly(small, signum, status):
+    run = Run(small, *LONG)
+    run.reach(20)
+    members = list(children(run.child.pid))
+    assert len(members) == 3
+    run.child.send_signal(signum)
+    summary = run.end(status)
+    assert summary["end"] == "interrupted"
+    assert not alive(members)
+    assert "left after clock" in (run.dir / "w0.log").read_text()
+    assert "stopped at clock" in (run.dir / "s0.log").read_text()
+
+
+def test_the_second_interrupt_ends_it_at_once(small):
+    # Workers that are stopped cannot leave: the first interrupt would wait for them.
+    run = Run(small, *LONG)
+    run.reach(20)
+    members = list(children(run.child.pid))
+    for name in ("w0", "w1"):
+        os.kill(run.member(name), signal.SIGSTOP)
+    run.child.send_signal(signal.SIGINT)
+    until(lambda: run.events("interrupted"))
+    run.child.send_signal(signal.SIGINT)
+    run.child.communicate(timeout=LIMIT_S)
+    assert run.child.returncode == -signal.SIGINT
+    until(lambda: not alive(members))
+
+
+def test_nobody_outlives_a_parent_that_is_killed(small):
+    run = Run(small, *LONG)
+    run.reach(20)
+    members = list(children(run.child.pid))
+    assert len(members) == 3
+    run.child.kill()
+    run.child.communicate(timeout=LIMIT_S)
+    until(lambda: not alive(members))
+
+
+def test_ports_that_are_in_use_are_passed_by(small):
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < 7000:
+        pytest.skip(f"only {soft} descriptors: too few to take half of the ports")
+    taken = []
+    try:
+        for port in range(20000, 32000, 2):
+            s = socket.socket()
+            try:
+                s.bind(("127.0.0.1", port))
+                s.listen(1)
+                taken.append(s)
+            except OSError:
+                s.close()
+        summary = small.json("run", "a.yaml", "--on", "local", "--no-record", "--set",
+                             "servers=[{region: eu}, {region: eu}, {region: us}, {region: us}]")
+    finally:
+        for s in taken:
+            s.close()
+    assert summary["end"] == "clocks"
+
+
+# Workers by hand.
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Site:
+    """A server with a job, and workers that join it as it says."""
+
+    def __init__(self, strait, *args):
+        self.strait = strait
+        self.server = self.start("server", "--site", "home", "--insecure", "--listen",
+                                 f"tcp://127.0.0.1:{free_port()}", "--json", *args)
+        self.ready = json.loads(self.server.stdout.readline())
+
+    def start(self, *args, env=None):
+        return subprocess.Popen(
+            [self.strait.bin, *args], cwd=self.strait.folder,
+            env={**self.strait.env, **(env or {})}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def worker(self, *args, env=None):
+        """By the very command that the server printed."""
+        words = self.ready["join"].split()
+        assert words[:2] == ["strait", "worker"]
+        return self.start(*words[1:], *args, env=env)
+
+    def close(self):
+        self.server.terminate()
+        self.server.communicate(timeout=LIMIT_S)
+
+
+MF = ["--job", "mf", "--option", "users=60", "--option", "items=30", "--option", "ratings=500",
+      "--option", "batch=50"]
+
+
+def events_of(out):
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_a_worker_needs_only_the_command_that_the_server_prints(strait):
+    site = Site(strait, "--workers", "2", *MF, "--clocks", "20", "--evaluate-every", "5")
+    workers = [site.worker("--json"), site.worker()]
+    out, err = workers[0].communicate(timeout=LIMIT_S)
+    assert workers[0].returncode == 0, err
+    events = events_of(out)
+    assert events[0]["event"] == "joined" and events[0]["job"] == "mf"
+    assert events[0]["workers"] == 2 and events[-1]["event"] == "left"
+    assert [e["clock"] for e in events if e["event"] == "clock"] == list(range(1, 21))
+    assert [e["clock"] for e in events if e["event"] == "evaluated"] == [5, 10, 15, 20]
+    assert events[-1]["lanes"][0][0] > 0 and events[-1]["lanes"][0][1] > 0
+    out, err = workers[1].communicate(timeout=LIMIT_S)
+    assert workers[1].returncode == 0, err
+    assert re.search(r"joined site home as worker \d of 2: mf, bsp and pull, from clock 1 on", err)
+    assert re.search(r"left after clock 20: [\d.]+ MB sent, [\d.]+ MB received", err)
+    site.close()
+
+
+def test_ranks_come_from_options_and_the_environment(strait):
+    site = Site(strait, "--workers", "3", *MF, "--clocks", "3")
+    workers = [
+        site.worker("--rank", "2", "--json", env={"RANK": "0"}),
+        site.worker("--json", env={"SLURM_PROCID": "1", "SLURM_NTASKS": "3"}),
+        site.worker("--json", env={"STRAIT_RANK": "0", "OMPI_COMM_WORLD_RANK": "2"}),
+    ]
+    ranks = []
+    for w in workers:
+        out, err = w.communicate(timeout=LIMIT_S)
+        assert w.returncode == 0, err
+        ranks.append(events_of(out)[0]["rank"])
+    assert ranks == [2, 1, 0]
+    site.close()
+
+
+def test_options_of_the_worker_come_before_those_of_the_site(strait):
+    site = Site(strait, "--workers", "1", *MF, "--clocks", "500")
+    out, err = site.worker("--clocks", "4", "--json", "--option", "lr=0.5").communicate(
+        timeout=LIMIT_S)
+    assert events_of(out)[-1]["clock"] == 4, err
+    site.close()
+
+
+def test_an_interrupt_lets_a_worker_leave(strait):
+    site = Site(strait, "--workers", "1", "--job", "synthetic", "--option", "elements=100")
+    worker = site.worker("--json")
+    assert json.loads(worker.stdout.readline())["event"] == "joined"
+    assert json.loads(worker.stdout.readline())["event"] == "clock"
+    worker.send_signal(signal.SIGINT)
+    out, err = worker.communicate(timeout=LIMIT_S)
+    assert worker.returncode == 130, err
+    assert events_of(out)[-1]["event"] == "left"
+    site.close()
+
+
+def test_a_worker_says_for_whom_it_waits(strait):
+    worker = subprocess.Popen(
+        [strait.bin, "worker", "--join", f"tcp://127.0.0.1:{free_port()}", "--insecure"],
+        cwd=strait.folder, env=strait.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True)
+    assert re.match(r"waiting: lane 0 at tcp://127.0.0.1:\d+ cannot be reached",
+                    worker.stderr.readline())
+    worker.terminate()
+    worker.communicate(timeout=LIMIT_S)
+    assert worker.returncode == 143
+
+
+def test_a_site_without_a_job_wants_one(strait):
+    site = Site(strait, "--workers", "1")
+    worker = site.worker()
+    _, err = worker.communicate(timeout=LIMIT_S)
+    assert worker.returncode == 78
+    assert "error[STRAIT-0302]: worker: what is to be trained? Say --job NAME" in err
+    worker = site.worker("--job", "mf", "--clocks", "2", "--option", "ratings=100")
+    _, err = worker.communicate(timeout=LIMIT_S)
+    assert worker.returncode == 0, err
+    site.close()
+
+
+@pytest.mark.parametrize(
+    "status, error, args, env, words",
+    [
+        (2, "STRAIT-0004", [], {}, "where is the site? Say --join ADDRESS"),
+        (2, "STRAIT-0009", ["--join", "tcp://127.0.0.1:1"], {}, "not encrypted"),
+        (78, "STRAIT-0302", ["--join", "x:1", "--insecure", "--job", "nope"], {}, "--job nope"),
+        (2, "STRAIT-0003", ["--join", "x:1", "--option", "lr"], {}, "write KEY=VALUE"),
+        (2, "STRAIT-0003", ["--join", "x:1", "--seed", "-3"], {}, "--seed -3"),
+        (2, "STRAIT-0003", ["--join", "x:1", "--pace-lanes", "0=5"], {}, "LANE=TO/FROM"),
+        (2, "STRAIT-0003", ["--join", "x:1"], {"RANK": "one"}, "RANK=one"),
+        (2, "STRAIT-0003", ["--join", "x:1"], {"WORLD_SIZE": "9999"}, "WORLD_SIZE=9999"),
+    ],
+)
+def test_what_a_worker_cannot_do_is_said_at_once(strait, status, error, args, env, words):
+    assert words in strait.fails(status, error, "worker", *args, env=env)
+
+
+def test_a_job_for_a_site_is_checked_by_the_server(strait):
+    strait.fails(78, "STRAIT-0302", "server", "--site", "x", "--insecure", "--job", "nope")
+    assert "for which job?" in strait.fails(2, "STRAIT-0010", "server", "--site", "x",
+                                            "--insecure", "--clocks", "5")
+
+
+def test_the_jobs_are_listed(strait):
+    text = strait.ok("worker", "--jobs")
+    assert re.search(r"^mf  ", text, re.M) and re.search(r"^    rank=16 +factors", text, re.M)
+    jobs = strait.json("worker", "--jobs")["jobs"]
+    assert {"mf", "lda", "logreg", "lenet", "mlp", "synthetic"} == {j["name"] for j in jobs}
+
+
+def test_a_member_of_nobody_does_not_run(strait):
+    assert "the parent is gone" in strait.fails(1, "STRAIT-0301", "tied", "1", "--", "/bin/true")
