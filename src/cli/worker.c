@@ -527,8 +527,8 @@ const struct cli_command cli_command_worker = {
     .examples =
         (const struct cli_example[]){
             {"strait worker --join tcp://127.0.0.1:7400 --insecure", "what the server says"},
-            {"strait worker --join tls://eu.example.org:7400 --cert certs --job lenet --data "
-             "/usr/share/datasets/fashion-mnist --clocks 500",
+            {"strait worker --join tls://eu:7400 --cert certs --job lenet "
+             "--clocks 500",
              "with a job of its own"},
             {0}},
     .run = worker_run,

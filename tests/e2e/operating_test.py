@@ -81,7 +81,10 @@ class Page:
         self.ran.append((command, done.stdout))
 
     def stop(self):
-        """Workers have ended by themselves, servers end when they are told to."""
+        """Workers end by themselves, and only then servers are told to."""
+        for command, child, out in self.running:
+            if " server " not in command:
+                child.wait(LIMIT_S)
         for command, child, out in self.running:
             if " server " in command:
                 child.send_signal(signal.SIGTERM)
