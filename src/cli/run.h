@@ -13,14 +13,16 @@ struct run_shown {
     const char *backend;
     struct run_record *record; /* NULL: none is kept. */
     struct run_watcher watcher;
+    bool ready;          /* It was said where the site is. */
     const char *opening; /* Said once it has begun; NULL: nothing. */
     bool utf8;
     int64_t next_ns;   /* When to show something next. */
     int64_t before_ns; /* The picture before: when, */
     uint64_t clock_before;
     uint64_t bytes_before;
-    int lines;    /* On the screen, to be drawn over. */
-    json_t *json; /* The summary, once it is over. */
+    char news[160]; /* What people should see of the last event. */
+    int lines;      /* On the screen, to be drawn over. */
+    json_t *json;   /* The summary, once it is over. */
     enum cli_exit status;
 };
 

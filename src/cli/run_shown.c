@@ -68,6 +68,7 @@ static struct run_view shown_view(const struct run_shown *s, const struct run_pi
         .seconds = s->before_ns > 0 ? (double)(picture->now_ns - s->before_ns) * 1e-9 : (double)0,
         .clock_before = s->clock_before,
         .bytes_before = s->bytes_before,
+        .news = s->news,
     };
 }
 
@@ -82,6 +83,33 @@ static void shown_row(const struct run_row *row, const struct run_traffic *traff
     }
 }
 
+/* Trouble, and its end, are shown at once; that members come and go is not. */
+static bool shown_is_news(const char *kind)
+{
+    static const char *const kinds[] = {"fault",   "killed",    "down",    "back",
+                                        "rebased", "continued", "left out"};
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (strcmp(kind, kinds[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Others may look at the site too: the first server to be ready is the first of the site. */
+static void shown_ready(struct run_shown *s, const char *text)
+{
+    unsigned port = 0;
+
+    if (!s->ready && sscanf(text, "listens on port %u", &port) == 1) {
+        s->ready = true;
+        run_shown_clear(s);
+        cli_next(s->ctx, "strait top --join tcp://127.0.0.1:%u --insecure (in another terminal)",
+                 port);
+    }
+}
+
 static void shown_event(int64_t now_ns, const char *kind, const char *who, const char *text,
                         void *user)
 {
@@ -89,6 +117,15 @@ static void shown_event(int64_t now_ns, const char *kind, const char *who, const
 
     if (s->record != NULL) {
         run_record_event(s->record, now_ns, kind, who, text);
+    }
+    if (strcmp(kind, "ready") == 0) {
+        shown_ready(s, text);
+    } else if (shown_is_news(kind)) {
+        (void)snprintf(s->news, sizeof(s->news), "%.1f s  %s%s%s%s%s", (double)now_ns * 1e-9, who,
+                       who[0] == '\0' ? "" : " ", kind, text[0] == '\0' ? "" : ": ", text);
+        if (!s->ctx->progress) {
+            cli_note(s->ctx, "%s", s->news);
+        }
     }
 }
 

@@ -286,6 +286,15 @@ void run_view_screen(const struct run_view *v, struct text *out)
     view_regions(v, out);
     view_links(v, out);
     view_waits(v, out);
+    if (v->news != NULL && v->news[0] != '\0') {
+        char line[VIEW_LINE_BYTES];
+        struct text t;
+
+        text_init_fixed(&t, line, sizeof(line));
+        text_addf(&t, "  %s%s%s", cli_style(v->color, CLI_DOUBTFUL), v->news,
+                  cli_style(v->color, CLI_PLAIN));
+        view_add_line(v, line, out);
+    }
 }
 
 void run_view_line(const struct run_view *v, struct text *out)

@@ -15,6 +15,7 @@ struct run_view {
     double seconds;
     uint64_t clock_before;
     uint64_t bytes_before;
+    const char *news; /* What happened last; empty: nothing. */
 };
 
 /* A few lines that are drawn over the last ones. Each ends in a newline. */

@@ -52,7 +52,7 @@ static json_t *server_report(struct server *s)
     for (uint32_t i = 0; i < node_server_lanes(s->node); i++) {
         char address[NET_ADDRESS_BYTES];
         json_t *lane =
-            json_pack("{s:I, s:s}", "lane", (json_int_t)(s->plan.first_number + i), "address",
+            json_pack("{s:I, s:s}", "lane", (json_int_t)s->plan.first_number + i, "address",
                       net_address_format(node_server_told(s->node, i), address));
 
         if (s->statuses[i] != NULL) {
@@ -325,8 +325,8 @@ static const struct cli_option server_options[] = {
      .max = SYNC_MEMBERS_MAX, .help = "training starts when so many workers have joined"},
     {.name = "barrier", .placeholder = "NAME", .fallback = "bsp", .kind = CLI_WORDS,
      .words = "bsp ssp tap",
-     .help = "who waits for whom: bsp: all for all; ssp: the fastest may be --staleness clocks "
-             "ahead; tap: nobody"},
+     .help = "who waits for whom; bsp: all for all; ssp: the fastest may be --staleness clocks "
+             "ahead; tap: nobody for anybody"},
     {.name = "staleness", .placeholder = "CLOCKS", .fallback = "2", .kind = CLI_NUMBER, .min = 0,
      .max = SYNC_STALENESS_MAX, .help = "with ssp only"},
     {.name = "delivery", .placeholder = "HOW", .fallback = "pull", .kind = CLI_WORDS,
@@ -341,8 +341,8 @@ static const struct cli_option server_options[] = {
      .help = "fixed: add updates by rank, so that sums have the same bits every time; with bsp "
              "only"},
     {.name = "lanes", .placeholder = "NUMBER", .fallback = "1",
-     .help = "threads of this server, each with its own port, connections and shards; more than "
-             "one per core is of no use, and one serves a 10 Gbit/s link; unequal servers: a list, "
+     .help = "threads of this server, each with its own port, connections and shards; one is "
+             "enough for a start, more than one per core is of no use; unequal servers: a list, "
              "2,1,1"},
     {.name = "shards", .placeholder = "NUMBER", .kind = CLI_NUMBER, .min = 1,
      .max = NODE_SHARDS_MAX,

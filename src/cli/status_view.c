@@ -46,11 +46,6 @@ struct view_sums {
     int64_t table_bytes;
 };
 
-static int64_t view_number(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
-
 static const char *view_string(const json_t *object, const char *key)
 {
     const char *value = json_string_value(json_object_get(object, key));
@@ -82,16 +77,16 @@ static size_t view_lanes(const json_t *report)
 
 static void view_sum_lane(const json_t *status, struct view_sums *sums)
 {
-    sums->updates += view_number(status, "updates");
-    sums->refused += view_number(status, "refused");
-    sums->sent += view_number(status, "sent_bytes");
-    sums->received += view_number(status, "received_bytes");
-    sums->table_bytes += view_number(status, "table_bytes");
+    sums->updates += why_number(status, "updates");
+    sums->refused += why_number(status, "refused");
+    sums->sent += why_number(status, "sent_bytes");
+    sums->received += why_number(status, "received_bytes");
+    sums->table_bytes += why_number(status, "table_bytes");
 }
 
 static struct view_sums view_sum(const json_t *report)
 {
-    struct view_sums sums = {.version = view_number(view_status(report, 0), "version")};
+    struct view_sums sums = {.version = why_number(view_status(report, 0), "version")};
 
     for (size_t i = 0; i < view_lanes(report); i++) {
         view_sum_lane(view_status(report, i), &sums);
@@ -125,27 +120,26 @@ static struct view_member *view_find(struct view_members *all, const char *name)
 static void view_add_member(struct view_members *all, const json_t *status, const json_t *member)
 {
     struct view_member *m = view_find(all, view_string(member, "name"));
-    int64_t clock = view_number(member, "clock");
-    int64_t silent = view_number(member, "silent_ms");
+    int64_t clock = why_number(member, "clock");
+    int64_t silent = why_number(member, "silent_ms");
     bool first;
 
     if (m == NULL) {
         return;
     }
     first = m->clock == INT64_MAX;
-    m->rank = json_object_get(member, "rank") == NULL ? m->rank : view_number(member, "rank");
+    m->rank = json_object_get(member, "rank") == NULL ? m->rank : why_number(member, "rank");
     m->clock = clock < m->clock ? clock : m->clock;
     m->in = (first || m->in) && strcmp(view_string(member, "state"), "in") == 0;
     m->up = m->up && view_flag(member, "up");
     m->waited_for = m->waited_for || view_flag(member, "waited_for");
-    m->held = m->held || view_number(member, "held") > 0 ||
+    m->held = m->held || why_number(member, "held") > 0 ||
               (strcmp(view_string(status, "barrier"), "tap") != 0 &&
-               clock > view_number(status, "version") + view_number(status, "staleness"));
-    m->behind_chunks += view_number(member, "behind_chunks");
+               clock > why_number(status, "version") + why_number(status, "staleness"));
+    m->behind_chunks += why_number(member, "behind_chunks");
     m->silent_ms = first || silent < m->silent_ms ? silent : m->silent_ms;
-    m->rtt_us =
-        view_number(member, "rtt_us") > m->rtt_us ? view_number(member, "rtt_us") : m->rtt_us;
-    m->delivery += view_number(member, "delivery");
+    m->rtt_us = why_number(member, "rtt_us") > m->rtt_us ? why_number(member, "rtt_us") : m->rtt_us;
+    m->delivery += why_number(member, "delivery");
 }
 
 static int view_by_rank(const void *a, const void *b)
@@ -295,10 +289,10 @@ static void view_progress(const json_t *first, struct text *out)
         text_addf(out, "  accuracy %.2f %%", json_number_value(accuracy) * 100);
     }
     if (objective != NULL) {
-        text_addf(out, "  (at clock %" PRId64 ")", view_number(progress, "evaluated"));
+        text_addf(out, "  (at clock %" PRId64 ")", why_number(progress, "evaluated"));
     }
     if (stop != NULL) {
-        text_addf(out, "  stops after clock %" PRId64, view_number(progress, "stop"));
+        text_addf(out, "  stops after clock %" PRId64, why_number(progress, "stop"));
     }
 }
 
@@ -311,14 +305,14 @@ static void view_settings(struct view_out *o, const json_t *first)
     text_init_fixed(&t, line, sizeof(line));
     text_addf(&t, "%s", view_string(first, "barrier"));
     if (strcmp(view_string(first, "barrier"), "ssp") == 0) {
-        text_addf(&t, " (staleness %" PRId64 ")", view_number(first, "staleness"));
+        text_addf(&t, " (staleness %" PRId64 ")", why_number(first, "staleness"));
     }
     text_addf(&t, ", %s", view_string(first, "delivery"));
     if (checkpoint == NULL) {
         text_add(&t, ", no checkpoints");
-    } else if (view_number(checkpoint, "number") > 0) {
+    } else if (why_number(checkpoint, "number") > 0) {
         text_addf(&t, ", checkpoint %" PRId64 " of clock %" PRId64 "%s",
-                  view_number(checkpoint, "number"), view_number(checkpoint, "clock"),
+                  why_number(checkpoint, "number"), why_number(checkpoint, "clock"),
                   view_flag(checkpoint, "saving") ? ", saving" : "");
     } else {
         text_add(&t, ", no checkpoint yet");
@@ -427,13 +421,13 @@ static void view_lane_line(struct view_out *o, size_t index)
     view_putf(
         o, view_flag(status, "restoring") ? CLI_DOUBTFUL : CLI_PLAIN,
         "%4zu %-12.12s %8" PRId64 "  %7s/s  %10s %10s  %s%s", index, view_string(status, "server"),
-        view_number(status, "version"),
-        view_si(view_rate(v, view_number(before, "updates"), view_number(status, "updates")), "",
+        why_number(status, "version"),
+        view_si(view_rate(v, why_number(before, "updates"), why_number(status, "updates")), "",
                 updates),
-        view_si(view_rate(v, view_number(before, "received_bytes"),
-                          view_number(status, "received_bytes")),
+        view_si(view_rate(v, why_number(before, "received_bytes"),
+                          why_number(status, "received_bytes")),
                 "B/s", in),
-        view_si(view_rate(v, view_number(before, "sent_bytes"), view_number(status, "sent_bytes")),
+        view_si(view_rate(v, why_number(before, "sent_bytes"), why_number(status, "sent_bytes")),
                 "B/s", out),
         view_string(lane, "address"), view_flag(status, "restoring") ? "  restoring" : "");
 }

@@ -98,8 +98,8 @@ static enum cli_exit store_no_checkpoint(struct cli_context *ctx, const char *si
 enum cli_exit cli_store_site(struct cli_context *ctx, struct store *store, char *out)
 {
     const char *given = cli_text(ctx, "site");
-    struct cli_store_entry *list;
-    size_t count;
+    struct cli_store_entry *list = NULL;
+    size_t count = 0;
     enum cli_exit status = cli_store_list(ctx, store, given, &list, &count);
 
     if (status != CLI_DONE) {

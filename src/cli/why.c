@@ -21,9 +21,11 @@ static void why_text_init(struct why_text *t)
     text_init_fixed(&t->text, t->storage, sizeof(t->storage));
 }
 
-static int64_t why_number(const json_t *object, const char *key)
+int64_t why_number(const json_t *object, const char *key)
 {
-    return json_integer_value(json_object_get(object, key));
+    json_int_t value = json_integer_value(json_object_get(object, key));
+
+    return value < 0 ? 0 : value > WHY_NUMBER_MAX ? WHY_NUMBER_MAX : value;
 }
 
 static const char *why_string(const json_t *object, const char *key)

@@ -7,6 +7,7 @@
 #include "base/text.h"
 
 #include <jansson.h>
+#include <stdint.h>
 
 /* An array of reasons, the most important first, each an object with a "kind", a "text" for people
  * and what the kind has beside: lanes, clock, workers. Empty: nobody waits. NULL: no memory. The
@@ -27,5 +28,10 @@ void why_headline(const json_t *report, struct text *out);
 
 /* When there are no reasons: what goes on instead. */
 void why_nobody(const json_t *report, struct text *out);
+
+/* A number of a report; zero if it is absent, and within limits that nobody reaches honestly: it
+ * may be counted with. */
+#define WHY_NUMBER_MAX (INT64_C(1) << 53)
+int64_t why_number(const json_t *object, const char *key);
 
 #endif

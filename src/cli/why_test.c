@@ -227,6 +227,7 @@ static void test_reports_that_make_no_sense(void **state)
         "{'lanes': 7}",
         "{'lanes': [7, null, {}, {'status': 7}, {'status': {}}]}",
         "{'site': 7, 'lanes': [{'status': {'members': 7, 'version': 'x'}}]}",
+        "{'lanes': [{'status': {'version': 9223372036854775807, 'begun': true, 'members': []}}]}",
         ("{'lanes': [{'status': {'begun': true, 'members': [7, {}, {'state': 7}, {'waited_for': "
          "true}], 'lanes_missing': ['x'], 'restoring': true, 'missing_ranks': ['y']}}]}"),
     };

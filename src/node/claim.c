@@ -76,6 +76,7 @@ void node_claim_settle(struct list *claims)
         struct node_claim *c = LIST_ENTRY(link, struct node_claim, link);
         struct node_session *s = c->session;
 
+        CHECK(s != NULL);
         list_remove(link);
         c->session = NULL;
         s->unacked_frames--;

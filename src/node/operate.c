@@ -110,11 +110,13 @@ static enum err operate_lane(struct node_session *s, const json_t *fields)
 static bool operate_rank_free(const struct node_lane *l, uint32_t rank)
 {
     LIST_FOREACH (link, &l->sessions) {
-        if (LIST_ENTRY(link, struct node_session, link)->rank == rank) {
+        const struct node_session *s = LIST_ENTRY(link, struct node_session, link);
+
+        if (s->rank == rank && net_peer_is_up(s->peer)) {
             return false;
         }
     }
-    return !sync_is_member(&l->sync, rank);
+    return l->by_rank[rank] == NULL && !sync_is_member(&l->sync, rank);
 }
 
 /* A rank for a worker: the one it asks for, the one it had, or the first that is free. */

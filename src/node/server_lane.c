@@ -195,10 +195,12 @@ static void server_lane_shut(struct server_lane *l)
 
 static void server_lane_look(struct server_lane *l, struct server_call *call)
 {
+    json_t *status = node_lane_status(l->node);
     struct node_lane_stats stats;
 
     node_lane_stats(l->node, &stats);
-    call->clock = stats.version;
+    call->clock = (uint64_t)json_integer_value(json_object_get(status, "version"));
+    json_decref(status);
     call->worth = l->store != NULL && (stats.updates > 0 || stats.members > 0 || stats.version > 0);
 }
 

@@ -370,6 +370,70 @@ static void test_a_model_larger_than_the_window_is_trained_with_checkpoints(void
     remove_folder(folder);
 }
 
+/* More of them than fit an answer, all with the longest of names. */
+struct crowd {
+    struct node_worker *workers[SYNC_MEMBERS_MAX];
+    struct buf_pool *pool;
+    struct obs_registry *registry;
+    struct net_socket_transport transport;
+};
+
+static void crowd_open(struct crowd *c, struct owner *o)
+{
+    assert_int_equal(obs_registry_create(512, &c->registry), OK);
+    assert_int_equal(buf_pool_create(UINT64_C(1) << 28, &c->pool), OK);
+    net_socket_transport_init(&c->transport, o->loop, NULL);
+    for (uint32_t i = 0; i < SYNC_MEMBERS_MAX; i++) {
+        struct node_worker_config config = {.loop = o->loop,
+                                            .pool = c->pool,
+                                            .registry = c->registry,
+                                            .transport = &c->transport.base,
+                                            .incarnation = i + 1,
+                                            .seed = i + 1,
+                                            .insecure = true,
+                                            .rank = i,
+                                            .first = *node_server_told(o->server, 0)};
+        char name[LIMIT_NAME_BYTES + 1];
+
+        (void)snprintf(name, sizeof(name), "%064u", i);
+        assert_int_equal(pki_identity_make(WIRE_ROLE_WORKER, "home", name, &config.identity, NULL),
+                         OK);
+        assert_int_equal(node_worker_create(&config, &c->workers[i]), OK);
+    }
+}
+
+static void crowd_close(struct crowd *c)
+{
+    for (uint32_t i = 0; i < SYNC_MEMBERS_MAX; i++) {
+        node_worker_destroy(c->workers[i]);
+    }
+    obs_registry_destroy(c->registry);
+    buf_pool_destroy(c->pool);
+}
+
+static void test_the_status_of_a_crowd_fits_an_answer(void **state)
+{
+    struct node_site site = testing_site_of("bsp", 0, NODE_PULL, 1, SYNC_MEMBERS_MAX);
+    struct owner o = owner_open();
+    struct node_server_config config = config_of(&o, &site);
+    struct crowd c = {.pool = NULL};
+    size_t seen = 0, left_away = 0;
+
+    (void)state;
+    owner_start(&o, &config);
+    crowd_open(&c, &o);
+    while (seen + left_away < SYNC_MEMBERS_MAX) {
+        const json_t *status = owner_ask(&o, 0);
+
+        seen = json_array_size(json_object_get(status, "members"));
+        left_away = (size_t)json_integer_value(json_object_get(status, "members_left_away"));
+    }
+    assert_true(left_away > 0);
+    assert_true(json_dumpb(o.status, NULL, 0, JSON_COMPACT) < NODE_JSON_BYTES_MAX - 8192);
+    crowd_close(&c);
+    owner_close(&o);
+}
+
 static void test_nothing_is_kept_of_a_site_that_never_began(void **state)
 {
     struct node_site site = testing_site_of("bsp", 0, NODE_PULL, 2, 2);
@@ -604,6 +668,7 @@ int main(void)
         cmocka_unit_test(test_workers_train_on_all_lanes),
         cmocka_unit_test(test_a_stopped_server_goes_on_where_it_was),
         cmocka_unit_test(test_a_model_larger_than_the_window_is_trained_with_checkpoints),
+        cmocka_unit_test(test_the_status_of_a_crowd_fits_an_answer),
         cmocka_unit_test(test_nothing_is_kept_of_a_site_that_never_began),
         cmocka_unit_test(test_two_servers_make_one_site),
         cmocka_unit_test(test_a_port_in_use_fails_with_its_name),

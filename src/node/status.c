@@ -145,8 +145,8 @@ static void status_counts(struct node_lane *l, json_t *out)
     if (net_counters_init(&net, l->config.registry) == OK) {
         (void)json_object_update_new(
             out, json_pack("{s:I, s:I}", "sent_bytes",
-                           (json_int_t)(obs_counter_value(net.sent_bytes[NET_CONTROL]) +
-                                        obs_counter_value(net.sent_bytes[NET_DATA])),
+                           (json_int_t)obs_counter_value(net.sent_bytes[NET_CONTROL]) +
+                               (json_int_t)obs_counter_value(net.sent_bytes[NET_DATA]),
                            "received_bytes", (json_int_t)obs_counter_value(net.received_bytes)));
     }
 }
@@ -171,19 +171,25 @@ static void status_first(struct node_lane *l, json_t *out)
     (void)json_object_set_new(out, "settings", node_site_to_json(&l->config.site));
 }
 
+/* While restoring the barrier knows nothing yet: the checkpoint does. */
+static json_int_t status_version(const struct node_lane *l)
+{
+    return (json_int_t)(l->restoring ? l->restored_clock : sync_version(&l->sync));
+}
+
 struct json_t *node_lane_status(struct node_lane *l)
 {
     const struct node_site *site = &l->config.site;
     int64_t deadline = sync_deadline(&l->sync);
     uint32_t left_away;
     json_t *members = status_members(l, &left_away);
-    json_t *out = json_pack(
-        "{s:s, s:s, s:i, s:i, s:I, s:i, s:s, s:I, s:s, s:b, s:b, s:o}", "site", site->name,
-        "server", l->config.identity.name, "lane", (int)l->config.number, "lanes", (int)site->lanes,
-        "version", (json_int_t)sync_version(&l->sync), "workers_min", (int)site->sync.members_min,
-        "barrier", site->sync.policy->name, "staleness", (json_int_t)site->sync.staleness,
-        "delivery", node_delivery_name(site->delivery), "begun", (int)!l->fresh, "restoring",
-        (int)l->restoring, "members", members);
+    json_t *out =
+        json_pack("{s:s, s:s, s:i, s:i, s:I, s:i, s:s, s:I, s:s, s:b, s:b, s:o}", "site",
+                  site->name, "server", l->config.identity.name, "lane", (int)l->config.number,
+                  "lanes", (int)site->lanes, "version", status_version(l), "workers_min",
+                  (int)site->sync.members_min, "barrier", site->sync.policy->name, "staleness",
+                  (json_int_t)site->sync.staleness, "delivery", node_delivery_name(site->delivery),
+                  "begun", (int)!l->fresh, "restoring", (int)l->restoring, "members", members);
 
     if (left_away > 0) {
         (void)json_object_set_new(out, "members_left_away", json_integer(left_away));

@@ -35,6 +35,17 @@ void local_row(const struct run_row *row, void *user)
     }
 }
 
+/* The first server that is not there just now, or NULL. */
+static const struct local_member *local_missing(const struct local *l)
+{
+    for (uint32_t i = 0; i < l->f->servers_count && l->phase == LOCAL_TRAINING; i++) {
+        if (!l->servers[i].ready || l->servers[i].child == NULL) {
+            return &l->servers[i];
+        }
+    }
+    return NULL;
+}
+
 static const char *local_state(const struct local *l, const struct local_member *m)
 {
     if (m->child == NULL) {
@@ -45,12 +56,15 @@ static const char *local_state(const struct local *l, const struct local_member 
     }
     return m->stopped                  ? "stopped"
            : l->phase >= LOCAL_LEAVING ? "leaving"
+           : local_missing(l) != NULL  ? "waiting"
            : m->state == NULL          ? "training"
                                        : m->state;
 }
 
 void local_paint(struct local *l, struct run_picture *out)
 {
+    const struct local_member *missing = local_missing(l);
+
     *out = (struct run_picture){
         .file = l->f,
         .job = l->job,
@@ -65,4 +79,8 @@ void local_paint(struct local *l, struct run_picture *out)
     }
     local_count_traffic(l);
     (void)snprintf(out->waits, sizeof(out->waits), "%s", l->waits);
+    if (missing != NULL) {
+        (void)snprintf(out->waits, sizeof(out->waits), "all wait for %s, which is %s",
+                       missing->name, missing->child == NULL ? "down" : "coming back");
+    }
 }

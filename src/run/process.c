@@ -191,6 +191,25 @@ static void process_moved(void *user)
     node_worker_adopt(((struct run_process *)user)->node);
 }
 
+static enum err process_open_tls(struct run_process *p, struct node_worker_config *config,
+                                 struct err_text *text)
+{
+    const struct net_tls_config *tls = &p->config->tls;
+    enum err rc = net_tls_transport_create(config->loop, tls, &p->tls, text);
+
+    if (rc != OK) {
+        return rc;
+    }
+    config->transport = net_tls_transport_base(p->tls);
+    config->identity = *net_tls_identity(p->tls);
+    return config->identity.role == WIRE_ROLE_WORKER
+               ? OK
+               : err_text_set(text, ERR_TLS,
+                              "%.300s: a worker's certificate is needed; strait cert issue CA "
+                              "worker/SITE/NAME makes one",
+                              tls->cert_path);
+}
+
 static enum err process_open_node(struct run_process *p, struct err_text *text)
 {
     const struct run_process_config *c = p->config;
@@ -211,11 +230,7 @@ static enum err process_open_node(struct run_process *p, struct err_text *text)
     enum err rc = entropy_u64(&config.seed);
 
     if (rc == OK && c->tls.cert_path != NULL) {
-        rc = net_tls_transport_create(config.loop, &c->tls, &p->tls, text);
-        if (rc == OK) {
-            config.transport = net_tls_transport_base(p->tls);
-            config.identity = *net_tls_identity(p->tls);
-        }
+        rc = process_open_tls(p, &config, text);
     } else {
         net_socket_transport_init(&p->plain, config.loop, NULL);
         config.transport = &p->plain.base;

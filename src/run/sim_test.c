@@ -289,6 +289,39 @@ static void test_the_same_file_is_the_same_run(void **state)
     }
 }
 
+/* Jobs that use nothing but the four operations and square roots, to the last bit as they were
+ * recorded: on every machine, by every compiler. */
+static void test_runs_are_those_that_were_recorded(void **state)
+{
+    static const size_t exact[] = {0, 5}; /* mf, synthetic */
+    char path[512], got[1024] = "", wanted[1024] = "";
+    FILE *file;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(exact) / sizeof(exact[0]); i++) {
+        const struct job_case *j = &jobs[exact[i]];
+        struct seen s = {0};
+
+        run_yaml(job_yaml(j, THREE_SERVERS, "{barrier: bsp, delivery: pull, order: fixed}"), &s);
+        (void)snprintf(got + strlen(got), sizeof(got) - strlen(got),
+                       "%s: transcript %016" PRIx64 ", %" PRId64 " ns, objective %.17g\n", j->name,
+                       s.result.transcript_hash, s.result.base.took_ns, s.objective);
+        free(s.tables);
+    }
+    (void)snprintf(path, sizeof(path), "%s/tests/run/recorded.txt", STRAIT_SOURCE_DIR);
+    if (getenv("STRAIT_UPDATE_GOLDEN") != NULL) {
+        file = fopen(path, "w");
+        assert_non_null(file);
+        assert_true(fputs(got, file) >= 0);
+        assert_int_equal(fclose(file), 0);
+    }
+    file = fopen(path, "r");
+    assert_non_null(file);
+    wanted[fread(wanted, 1, sizeof(wanted) - 1, file)] = '\0';
+    assert_int_equal(fclose(file), 0);
+    assert_string_equal(got, wanted);
+}
+
 /* Nobody knows beforehand when the goal is reached; yet all end with the same clock. */
 static void test_all_workers_stop_at_the_same_clock_when_the_goal_is_reached(void **state)
 {
@@ -648,6 +681,7 @@ int main(void)
         cmocka_unit_test(test_every_job_learns),
         cmocka_unit_test(test_any_number_of_servers_gives_the_same_bits),
         cmocka_unit_test(test_the_same_file_is_the_same_run),
+        cmocka_unit_test(test_runs_are_those_that_were_recorded),
         cmocka_unit_test(test_all_workers_stop_at_the_same_clock_when_the_goal_is_reached),
         cmocka_unit_test(test_a_worker_without_data_does_not_keep_the_goal_away),
         cmocka_unit_test(test_virtual_time_ends_a_run),

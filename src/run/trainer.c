@@ -152,14 +152,16 @@ static void trainer_joined(struct run_trainer *t)
     trainer_begin(t);
 }
 
-/* Is the clock that ended to be judged? The last one is, and a jump does not leave one out. */
+/* Is the clock that ended to be judged? The last of all is, and a jump does not leave one out;
+ * after the goal the evaluation that reached it stands. */
 static bool trainer_judges(const struct run_trainer *t)
 {
     uint64_t every = t->config.evaluate_every;
     uint64_t ended = t->clock - 1;
 
     return every != 0 && ended > t->evaluated &&
-           (ended / every * every > t->evaluated || trainer_over(t, ended));
+           (ended / every * every > t->evaluated ||
+            (t->config.clocks != 0 && ended >= t->config.clocks));
 }
 
 /* The clock has ended, perhaps for nothing. */

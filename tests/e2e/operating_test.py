@@ -80,18 +80,18 @@ class Page:
         assert done.returncode == 0, command + "\n" + done.stdout
         self.ran.append((command, done.stdout))
 
+    def end(self, command, child, out):
+        assert child.wait(LIMIT_S) == 0, command + "\n" + out.read_text()
+        assert "Sanitizer" not in out.read_text()
+        self.ran.append((command, out.read_text()))
+
     def stop(self):
-        """Workers end by themselves, and only then servers are told to."""
-        for command, child, out in self.running:
-            if " server " not in command:
-                child.wait(LIMIT_S)
-        for command, child, out in self.running:
-            if " server " in command:
-                child.send_signal(signal.SIGTERM)
-        for command, child, out in self.running:
-            assert child.wait(LIMIT_S) == 0, command + "\n" + out.read_text()
-            assert "Sanitizer" not in out.read_text()
-            self.ran.append((command, out.read_text()))
+        """Workers end by themselves, and then servers when they are told to."""
+        for child in [c for c in self.running if " server " not in c[0]]:
+            self.end(*child)
+        for child in [c for c in self.running if " server " in c[0]]:
+            child[1].send_signal(signal.SIGTERM)
+            self.end(*child)
         self.running = []
 
     def close(self):

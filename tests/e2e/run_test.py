@@ -2,13 +2,17 @@
 killed, interrupted and left alone."""
 
 import csv
+import fcntl
 import json
 import os
+import pty
 import re
 import resource
 import signal
 import socket
+import struct
 import subprocess
+import termios
 import time
 
 import pytest
@@ -245,6 +249,39 @@ def test_several_servers_with_several_lanes(small):
     assert "left after clock 30" in (small.folder / "r" / "w0.log").read_text()
 
 
+def test_a_terminal_gets_a_picture_that_moves(small):
+    try:
+        outer, inner = pty.openpty()
+    except OSError as e:
+        pytest.skip(f"no pseudo-terminal: {e}")
+    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 90, 0, 0))
+    child = subprocess.Popen(
+        [small.bin, "run", "a.yaml", "--on", "local", "--no-record", *LONG, "--set",
+         "stop.clocks=500"],
+        cwd=small.folder, env={**small.env, "TERM": "xterm"}, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=inner, text=True)
+    os.close(inner)
+    seen = b""
+    while True:
+        try:
+            some = os.read(outer, 65536)
+        except OSError:
+            break
+        if not some:
+            break
+        seen += some
+    out, _ = child.communicate(timeout=LIMIT_S)
+    os.close(outer)
+    text = seen.decode()
+    assert child.returncode == 0, text
+    assert out.startswith("small  all 500 clocks")
+    screens = re.split(r"\r\x1b\[\d+A", text)
+    assert len(screens) > 3
+    assert any(re.search(r"clock \d+/500 .*[█░]{24}", screen) for screen in screens)
+    assert any("eu " in screen and "us " in screen and "WAN " in screen for screen in screens)
+    assert screens[-1].startswith("\x1b[J")  # In the end it is wiped, and the table stands alone.
+
+
 def test_it_tells_people_what_is_not_emulated(small):
     done = small.run("run", "a.yaml", "--on", "local", "--no-record")
     assert done.returncode == 0, done.stderr
@@ -435,6 +472,31 @@ def test_a_worker_needs_only_the_command_that_the_server_prints(strait):
     assert re.search(r"joined site home as worker \d of 2: mf, bsp and pull, from clock 1 on", err)
     assert re.search(r"left after clock 20: [\d.]+ MB sent, [\d.]+ MB received", err)
     site.close()
+
+
+def test_workers_train_over_tls(strait):
+    strait.ok("cert", "init", "ca")
+    for who in ("server/home/s0", "worker/home/w0", "worker/home/w1"):
+        strait.ok("cert", "issue", "ca", who, "-o", "certs-" + who.rsplit("/", 1)[1])
+    server = subprocess.Popen(
+        [strait.bin, "server", "--cert", "certs-s0", "--workers", "2", "--json", "--listen",
+         f"tls://127.0.0.1:{free_port()}", *MF, "--clocks", "10"],
+        cwd=strait.folder, env=strait.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True)
+    join = json.loads(server.stdout.readline())["join"].split()
+    assert join[-2:] == ["--cert", "DIR"]
+    workers = [
+        subprocess.Popen([strait.bin, *join[1:-1], f"certs-{name}"], cwd=strait.folder,
+                         env=strait.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for name in ("w0", "w1")]
+    for w in workers:
+        _, err = w.communicate(timeout=LIMIT_S)
+        assert w.returncode == 0 and "left after clock 10" in err, err
+    # A certificate of the wrong kind does not get in.
+    done = strait.run(*join[1:-1], "certs-s0")
+    assert done.returncode == 78 and "is needed" in done.stderr, done.stderr
+    server.terminate()
+    server.communicate(timeout=LIMIT_S)
 
 
 def test_ranks_come_from_options_and_the_environment(strait):

@@ -200,6 +200,20 @@ def test_a_signal_makes_a_checkpoint_and_a_restart_goes_on(strait, site):
     assert workers[0].do("read model") == [16, 16]
 
 
+def test_a_server_that_waits_for_its_workers_can_be_stopped(strait, site):
+    server = site.server("--store", "ck")
+    worker = site.crew(server.first, 1)[0]
+    worker.do("rounds 3 model 1")
+    worker.do("read model")
+    server.stop()
+    worker.kill()
+    again = site.server("--store", "ck")
+    assert "restoring" in site.reasons(again.first)
+    assert again.stop()["clock"] == 3
+    listed = strait.json("store", "ls", "--store", "ck")["checkpoints"]
+    assert [c["number"] for c in listed] == [1]  # There was nothing new.
+
+
 @pytest.mark.parametrize("delivery", ["pull", "broadcast"])
 def test_a_killed_server_loses_nothing(site, delivery):
     with socket.create_server(("127.0.0.1", 0)) as free:

@@ -1,0 +1,347 @@
+/* Local runs whose members are impostors: scripts that say and do what no member of ours would. The
+ * real ones are in tests/e2e/run_test.py. */
+
+#include "run/local.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const char yaml[] = "run: test\n"
+                           "topology:\n"
+                           "  regions: [eu, us]\n"
+                           "  links: [{between: [eu, us], rate: 8mbit, rtt: 10ms, price: 0.5}]\n"
+                           "servers: [{region: eu, lanes: 2}]\n"
+                           "workers: [{region: us, count: 2}]\n"
+                           "job: {name: synthetic, options: {elements: 10}}\n"
+                           "stop: {clocks: 3}\n";
+
+/* A folder with the program in it, and what was seen of the run. */
+struct stage {
+    char dir[32];
+    char program[64];
+    struct run_file *file;
+    struct run_local_result result;
+    struct err_text text;
+    uint32_t rows;
+    double objective;
+    uint64_t sent;
+    uint64_t received;
+    uint32_t killed;
+    uint32_t ticks;
+    uint32_t stop_at_tick;
+    char notice[128];
+};
+
+static void stage_row(const struct run_row *row, const struct run_traffic *traffic, void *user)
+{
+    struct stage *s = user;
+
+    (void)row;
+    (void)traffic;
+    s->rows++;
+}
+
+static void stage_event(int64_t now_ns, const char *kind, const char *who, const char *text,
+                        void *user)
+{
+    struct stage *s = user;
+
+    (void)now_ns;
+    (void)who;
+    s->killed += strcmp(kind, "killed") == 0;
+    if (strcmp(kind, "notice") == 0) {
+        (void)snprintf(s->notice, sizeof(s->notice), "%s", text);
+    }
+}
+
+static enum run_wish stage_tick(void *user)
+{
+    struct stage *s = user;
+
+    s->ticks++;
+    return s->stop_at_tick != 0 && s->ticks >= s->stop_at_tick ? RUN_WISH_STOP : RUN_WISH_PICTURE;
+}
+
+static void stage_show(const struct run_picture *picture, void *user)
+{
+    (void)user;
+    assert_false(picture->simulated);
+}
+
+static void stage_over(const struct run_picture *picture, const struct run_result *result,
+                       void *user)
+{
+    struct stage *s = user;
+
+    (void)result;
+    s->objective = run_tally_score(picture->tally)->objective;
+    s->sent = run_traffic_between(picture->traffic, 1, 0);
+    s->received = run_traffic_between(picture->traffic, 0, 1);
+}
+
+static void stage_open(struct stage *s)
+{
+    memset(s, 0, sizeof(*s));
+    (void)snprintf(s->dir, sizeof(s->dir), "/tmp/strait-local-XXXXXX");
+    assert_non_null(mkdtemp(s->dir));
+    (void)snprintf(s->program, sizeof(s->program), "%s/strait", s->dir);
+    assert_int_equal(run_file_parse("a.yaml", NULL, yaml, strlen(yaml), &s->file, &s->text), OK);
+}
+
+static int stage_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+static void stage_close(struct stage *s)
+{
+    /* Nobody is left behind. */
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+    run_file_free(s->file);
+    assert_int_equal(nftw(s->dir, stage_remove, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+/* What members do: shell, with $6 "server" or "worker" (behind "tied PID -- PROGRAM"). */
+static void stage_program(struct stage *s, const char *server, const char *worker)
+{
+    FILE *file = fopen(s->program, "w");
+
+    assert_non_null(file);
+    assert_true(fprintf(file,
+                        "#!/bin/sh\n"
+                        "shift 4\n"
+                        "kind=$1\n"
+                        "while [ \"$1\" != --name ]; do shift; done\n"
+                        "name=$2\n"
+                        "if [ $kind = server ]; then\n%s\nelse\n%s\nfi\n",
+                        server, worker) > 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(s->program, 0755), 0);
+}
+
+static enum err stage_run(struct stage *s)
+{
+    struct run_watcher watcher = {.row = stage_row,
+                                  .event = stage_event,
+                                  .tick = stage_tick,
+                                  .show = stage_show,
+                                  .over = stage_over,
+                                  .user = s};
+    struct run_local_options options = {.program = s->program, .dir = s->dir};
+
+    return run_local(s->file, &watcher, &options, &s->result, &s->text);
+}
+
+/* A server that is ready, until a signal. */
+#define SERVE                                                                                      \
+    "echo '{\"event\":\"ready\"}'\n"                                                               \
+    "exec tail -f /dev/null"
+
+static void test_members_that_say_sense_are_counted(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_open(&s);
+    stage_program(
+        &s, SERVE,
+        "echo '{\"event\":\"joined\",\"clock\":1}'\n"
+        "for c in 1 2 3; do\n"
+        "printf '{\"event\":\"clock\",\"clock\":%d,\"next\":%d,\"samples\":2,\"loss_sum\":1.5,' $c "
+        "$((c+1))\n"
+        "echo '\"read_ns\":5,\"compute_ns\":5,\"end_ns\":5,\"lanes\":[[100,10],[50,5]]}'\n"
+        "done\n"
+        "echo '{\"event\":\"notice\",\"text\":\"hear \\u0007 hear\"}'\n"
+        "echo '{\"event\":\"evaluated\",\"clock\":3,\"objective_sum\":4,\"count\":2,"
+        "\"correct\":0,\"tested\":0}'\n"
+        "echo '{\"event\":\"left\",\"lanes\":[[101,10],[50,7]]}'");
+    assert_int_equal(stage_run(&s), OK);
+    assert_int_equal(s.result.base.end, RUN_END_CLOCKS);
+    assert_int_equal(s.rows, 3);
+    assert_true(s.objective == 2);
+    assert_int_equal(s.sent, 2 * 151);
+    assert_int_equal(s.received, 2 * 17);
+    assert_string_equal(s.notice, "hear \a hear");
+    assert_int_equal(s.result.kills, 0);
+    stage_close(&s);
+}
+
+static void test_members_that_say_nonsense_do_no_harm(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_open(&s);
+    stage_program(
+        &s, SERVE,
+        "echo 'no json'; echo '[]'; echo '{}'; echo '{\"event\":7}'; echo '{\"event\":\"what\"}'\n"
+        "echo '{\"event\":\"clock\"}'\n"
+        "echo '{\"event\":\"clock\",\"clock\":-1,\"next\":0,\"samples\":1,\"loss_sum\":null,"
+        "\"read_ns\":0,\"compute_ns\":0,\"end_ns\":0}'\n"
+        "echo '{\"event\":\"clock\",\"clock\":5,\"next\":5,\"samples\":1,\"loss_sum\":null,"
+        "\"read_ns\":0,\"compute_ns\":0,\"end_ns\":0}'\n"
+        "echo '{\"event\":\"evaluated\",\"clock\":\"x\"}'\n"
+        "echo '{\"event\":\"joined\",\"clock\":0}'\n"
+        "echo '{\"event\":\"left\",\"lanes\":[[-1,{}],7,8,9,10,11]}'\n"
+        "head -c 200000 /dev/zero | tr '\\0' x; echo; printf 'no end of the line'");
+    assert_int_equal(stage_run(&s), OK);
+    assert_int_equal(s.result.base.end, RUN_END_GOAL); /* They left before the last clock. */
+    assert_int_equal(s.rows, 0);
+    stage_close(&s);
+}
+
+static void test_a_server_that_dies_at_once_is_the_end(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_open(&s);
+    stage_program(&s, "echo first >&2; echo second >&2; echo '  try: something' >&2; exit 3", ":");
+    assert_int_equal(stage_run(&s), OK);
+    assert_int_equal(s.result.base.end, RUN_END_FAILED);
+    assert_string_equal(s.result.base.text.text, "s0 ended with status 3: first | second");
+    stage_close(&s);
+}
+
+static void test_an_error_of_a_member_is_told_in_its_words(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_open(&s);
+    stage_program(&s, SERVE,
+                  "echo '{\"error\":{\"id\":\"STRAIT-0301\",\"message\":\"the disk is gone\"}}' "
+                  ">&2; exit 1");
+    assert_int_equal(stage_run(&s), OK);
+    assert_int_equal(s.result.base.end, RUN_END_FAILED);
+    assert_non_null(
+        strstr(s.result.base.text.text, " ended with status 1: STRAIT-0301: the disk is gone"));
+    stage_close(&s);
+}
+
+/* Elsewhere, again and again; but not for ever. */
+static void test_ports_that_are_taken_are_passed_by_for_a_while(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_open(&s);
+    stage_program(&s, "echo 'address already in use' >&2; exit 1", ":");
+    assert_int_equal(stage_run(&s), OK);
+    assert_int_equal(s.result.base.end, RUN_END_FAILED);
+    assert_non_null(strstr(s.result.base.text.text, "already in use"));
+    stage_close(&s);
+    stage_open(&s);
+    stage_program(
+        &s,
+        "if [ ! -e \"$0.tried\" ]; then : > \"$0.tried\"; echo 'in use' >&2; exit 1; fi\n" SERVE,
+        ":");
+    assert_int_equal(stage_run(&s), OK);
+    assert_int_equal(s.result.base.end, RUN_END_GOAL);
+    stage_close(&s);
+}
+
+static void test_a_member_that_is_killed_all_the_time_is_the_end(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_open(&s);
+    stage_program(&s, SERVE, "[ $name = w0 ] && kill -9 $$; exec tail -f /dev/null");
+    assert_int_equal(stage_run(&s), OK);
+    assert_int_equal(s.result.base.end, RUN_END_FAILED);
+    assert_string_equal(s.result.base.text.text,
+                        "w0 was killed 5 times in a row, by signal 9 at last");
+    assert_int_equal(s.result.kills, 5);
+    assert_int_equal(s.killed, 5);
+    stage_close(&s);
+}
+
+static void test_a_program_that_is_not_there_is_told(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_open(&s);
+    assert_int_equal(stage_run(&s), OK);
+    assert_int_equal(s.result.base.end, RUN_END_FAILED);
+    assert_non_null(strstr(s.result.base.text.text, "s0 cannot be started"));
+    stage_close(&s);
+}
+
+static void test_somebody_may_stop_it_at_any_time(void **state)
+{
+    (void)state;
+    for (uint32_t tick = 1; tick <= 4; tick++) {
+        struct stage s;
+
+        stage_open(&s);
+        s.stop_at_tick = tick;
+        stage_program(&s, SERVE, "exec tail -f /dev/null");
+        assert_int_equal(stage_run(&s), OK);
+        assert_int_equal(s.result.base.end, RUN_END_INTERRUPTED);
+        stage_close(&s);
+    }
+}
+
+static void test_no_memory_is_told(void **state)
+{
+    enum err rc = ERR_NOMEM;
+    bool failed = true;
+    uint64_t k;
+
+    (void)state;
+    for (k = 1; rc == ERR_NOMEM || failed; k++) {
+        struct stage s;
+
+        stage_open(&s);
+        stage_program(&s, SERVE, ":");
+        mem_fail_at(k, 1);
+        rc = stage_run(&s);
+        mem_fail_at(0, 0);
+        if (rc == OK) {
+            /* A member that could not be started ends the run. */
+            failed = s.result.base.end == RUN_END_FAILED;
+        } else {
+            assert_int_equal(rc, ERR_NOMEM);
+            assert_string_equal(s.text.text, "no memory for the run");
+        }
+        stage_close(&s);
+        assert_true(k < 2000);
+    }
+    assert_true(k > 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_members_that_say_sense_are_counted),
+        cmocka_unit_test(test_members_that_say_nonsense_do_no_harm),
+        cmocka_unit_test(test_a_server_that_dies_at_once_is_the_end),
+        cmocka_unit_test(test_an_error_of_a_member_is_told_in_its_words),
+        cmocka_unit_test(test_ports_that_are_taken_are_passed_by_for_a_while),
+        cmocka_unit_test(test_a_member_that_is_killed_all_the_time_is_the_end),
+        cmocka_unit_test(test_a_program_that_is_not_there_is_told),
+        cmocka_unit_test(test_somebody_may_stop_it_at_any_time),
+        cmocka_unit_test(test_no_memory_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
