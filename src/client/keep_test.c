@@ -16,7 +16,7 @@ enum { ROWS = 21, WIDTH = 60000, COUNT = ROWS * WIDTH };
 
 struct folder {
     char dir[64];
-    char path[128];
+    char path[512];
 };
 
 static const char *path_in(struct folder *f, const char *name)
