@@ -83,16 +83,35 @@ def alive(pids):
             open(f"/proc/{p}/stat", encoding="utf-8").read().rsplit(")", 1)[1].split()[0]]
 
 
+STARTED = []
+
+
+def start(strait, *args, env=None, stderr=subprocess.PIPE):
+    """Start the program and go on; whatever the test does, it is gone afterwards."""
+    child = subprocess.Popen(
+        [strait.bin, *map(str, args)], cwd=strait.folder, env={**strait.env, **(env or {})},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, text=True)
+    STARTED.append(child)
+    return child
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_left():
+    yield
+    while STARTED:
+        child = STARTED.pop()
+        if child.poll() is None:
+            child.kill()
+            child.communicate()
+
+
 class Run:
     """A run that goes on while the test does something to it."""
 
     def __init__(self, strait, *args, env=None):
         self.dir = strait.folder / "record"
-        self.child = subprocess.Popen(
-            [strait.bin, "run", str(strait.folder / "a.yaml"), "--on", "local", "-o",
-             str(self.dir), "--json", *map(str, args)],
-            cwd=strait.folder, env={**strait.env, **(env or {})}, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.child = start(strait, "run", "a.yaml", "--on", "local", "-o", self.dir, "--json",
+                           *args, env=env)
 
     def rows(self):
         try:
@@ -213,9 +232,8 @@ def test_a_record_is_not_written_over(small):
 
 
 def test_a_simulation_can_be_interrupted(small):
-    child = subprocess.Popen(
-        [small.bin, "run", "a.yaml", "-o", "r", "--json", *LONG, "--set", "stop.clocks=1000000"],
-        cwd=small.folder, env=small.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = start(small, "run", "a.yaml", "-o", "r", "--json", *LONG, "--set",
+                  "stop.clocks=1000000")
     until(lambda: (small.folder / "r" / "scalars.csv").exists() and
           (small.folder / "r" / "scalars.csv").read_text().count("\n") > 10)
     child.send_signal(signal.SIGINT)
@@ -255,11 +273,8 @@ def test_a_terminal_gets_a_picture_that_moves(small):
     except OSError as e:
         pytest.skip(f"no pseudo-terminal: {e}")
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 90, 0, 0))
-    child = subprocess.Popen(
-        [small.bin, "run", "a.yaml", "--on", "local", "--no-record", *LONG, "--set",
-         "stop.clocks=500"],
-        cwd=small.folder, env={**small.env, "TERM": "xterm"}, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=inner, text=True)
+    child = start(small, "run", "a.yaml", "--on", "local", "--no-record", *LONG, "--set",
+                  "stop.clocks=500", env={"TERM": "xterm"}, stderr=inner)
     os.close(inner)
     seen = b""
     while True:
@@ -427,21 +442,15 @@ class Site:
 
     def __init__(self, strait, *args):
         self.strait = strait
-        self.server = self.start("server", "--site", "home", "--insecure", "--listen",
-                                 f"tcp://127.0.0.1:{free_port()}", "--json", *args)
+        self.server = start(strait, "server", "--site", "home", "--insecure", "--listen",
+                            f"tcp://127.0.0.1:{free_port()}", "--json", *args)
         self.ready = json.loads(self.server.stdout.readline())
-
-    def start(self, *args, env=None):
-        return subprocess.Popen(
-            [self.strait.bin, *args], cwd=self.strait.folder,
-            env={**self.strait.env, **(env or {})}, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def worker(self, *args, env=None):
         """By the very command that the server printed."""
         words = self.ready["join"].split()
         assert words[:2] == ["strait", "worker"]
-        return self.start(*words[1:], *args, env=env)
+        return start(self.strait, *words[1:], *args, env=env)
 
     def close(self):
         self.server.terminate()
@@ -478,17 +487,11 @@ def test_workers_train_over_tls(strait):
     strait.ok("cert", "init", "ca")
     for who in ("server/home/s0", "worker/home/w0", "worker/home/w1"):
         strait.ok("cert", "issue", "ca", who, "-o", "certs-" + who.rsplit("/", 1)[1])
-    server = subprocess.Popen(
-        [strait.bin, "server", "--cert", "certs-s0", "--workers", "2", "--json", "--listen",
-         f"tls://127.0.0.1:{free_port()}", *MF, "--clocks", "10"],
-        cwd=strait.folder, env=strait.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True)
+    server = start(strait, "server", "--cert", "certs-s0", "--workers", "2", "--json", "--listen",
+                   f"tls://127.0.0.1:{free_port()}", *MF, "--clocks", "10")
     join = json.loads(server.stdout.readline())["join"].split()
     assert join[-2:] == ["--cert", "DIR"]
-    workers = [
-        subprocess.Popen([strait.bin, *join[1:-1], f"certs-{name}"], cwd=strait.folder,
-                         env=strait.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for name in ("w0", "w1")]
+    workers = [start(strait, *join[1:-1], f"certs-{name}") for name in ("w0", "w1")]
     for w in workers:
         _, err = w.communicate(timeout=LIMIT_S)
         assert w.returncode == 0 and "left after clock 10" in err, err
@@ -536,10 +539,7 @@ def test_an_interrupt_lets_a_worker_leave(strait):
 
 
 def test_a_worker_says_for_whom_it_waits(strait):
-    worker = subprocess.Popen(
-        [strait.bin, "worker", "--join", f"tcp://127.0.0.1:{free_port()}", "--insecure"],
-        cwd=strait.folder, env=strait.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True)
+    worker = start(strait, "worker", "--join", f"tcp://127.0.0.1:{free_port()}", "--insecure")
     assert re.match(r"waiting: lane 0 at tcp://127.0.0.1:\d+ cannot be reached",
                     worker.stderr.readline())
     worker.terminate()
