@@ -22,8 +22,9 @@ struct obs_registry;
 
 struct net_endpoint_events {
     /* A peer that dialled us is new, or new to this process: fill @received with what is known to
-     * have come from that incarnation, for instance from a checkpoint. May be NULL. */
-    void (*resume)(const struct pki_identity *who, uint64_t incarnation,
+     * have come from that incarnation in that session of it (zero: its first), for instance from a
+     * checkpoint. May be NULL. */
+    void (*resume)(const struct pki_identity *who, uint64_t incarnation, uint64_t session,
                    struct net_window *received, void *user);
     /* All streams are there. @restarted: the peer is another process than before; its own frames
      * start anew, ours go on. */
@@ -88,7 +89,8 @@ MUST_USE enum err net_endpoint_listen(struct net_endpoint *e, struct net_transpo
                                       const struct net_address *at, struct net_address *bound_out,
                                       struct err_text *text);
 
-/* Begin a session with whoever is at @to, over @streams connections. @transport must outlive it. */
+/* Begin a session with whoever is at @to, over @streams connections. @transport must outlive it. A
+ * session that an endpoint has with the same member ends when a newer one of it comes there. */
 MUST_USE enum err net_endpoint_dial(struct net_endpoint *e, struct net_transport *transport,
                                     const struct net_address *to, uint16_t streams,
                                     struct net_peer **peer_out);

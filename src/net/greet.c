@@ -23,6 +23,7 @@ static void net_greet_fill(const struct net_peer *p, uint16_t index, struct wire
         .incarnation = config->incarnation,
         .peer_incarnation = p->incarnation,
         .send_base = net_outbox_base(&p->outbox),
+        .session = p->session,
         .site = {me->site, (uint32_t)strlen(me->site)},
         .name = {me->name, (uint32_t)strlen(me->name)},
     };
@@ -232,15 +233,19 @@ static enum err net_greet_newcomer(struct net_endpoint *e, const struct pki_iden
     }
     p->identity = *who;
     p->incarnation = hello->incarnation;
+    p->session = hello->session;
     p->holes = hello->peer_incarnation != 0 && hello->peer_incarnation != e->config.incarnation;
     loop_timer_start_in(&p->grace, e->config.grace_ns); /* Until all of its streams are here. */
-    if (before != NULL) {
+    if (before != NULL && before->incarnation != hello->incarnation) {
         memcpy(p->retired + 1, before->retired, sizeof(p->retired) - sizeof(p->retired[0]));
         p->retired[0] = before->incarnation;
         p->restarted = true;
+    } else if (before != NULL) {
+        memcpy(p->retired, before->retired, sizeof(p->retired));
     }
     if (e->config.events->resume != NULL) {
-        e->config.events->resume(who, hello->incarnation, &p->received, e->config.user);
+        e->config.events->resume(who, hello->incarnation, hello->session, &p->received,
+                                 e->config.user);
         p->acked = p->received;
     }
     *peer_out = p;
@@ -295,6 +300,11 @@ static enum err net_greet_admit(struct net_stranger *s, const struct pki_identit
             return net_greet_refuse(s, WIRE_REFUSAL_SUPERSEDED, "a newer process of yours is here");
         }
         p = NULL;
+    } else if (p != NULL && hello->session != p->session) {
+        if (hello->session < p->session) {
+            return net_greet_refuse(s, WIRE_REFUSAL_SUPERSEDED, "a newer session of yours is here");
+        }
+        p = NULL;
     }
     if (p != NULL && (hello->stream_count != p->streams)) {
         return net_greet_refuse(s, WIRE_REFUSAL_FIELD, "the number of streams changed");
@@ -308,7 +318,9 @@ static enum err net_greet_admit(struct net_stranger *s, const struct pki_identit
             return net_greet_refuse(s, WIRE_REFUSAL_BUSY, "no room for more peers");
         }
         if (before != NULL) {
-            net_peer_lose(before, ERR_REFUSED, "superseded by a newer process");
+            net_peer_lose(before, ERR_REFUSED,
+                          before->incarnation == p->incarnation ? "superseded by a newer session"
+                                                                : "superseded by a newer process");
         }
     }
     return net_greet_attach(s, p, hello);

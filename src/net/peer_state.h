@@ -40,6 +40,7 @@ struct net_peer {
     struct net_address address;
     struct pki_identity identity;
     uint64_t incarnation; /* Of the peer; zero: not met. */
+    uint64_t session;     /* How many the one who dialled had dialled before. */
     uint8_t version;      /* Of the wire, as agreed. */
     uint64_t retired[NET_RETIRED_MAX];
     uint16_t streams;
@@ -81,6 +82,7 @@ struct net_bound {
 
 struct net_endpoint {
     struct net_endpoint_config config;
+    uint64_t sessions; /* Dialled so far. */
     struct buf_pool *control_pool; /* Signs of life must not wait for room among data. */
     struct net_counters counters;
     struct rng rng;

@@ -84,18 +84,15 @@ static void lane_lost(struct net_peer *peer, enum err why, const char *text, voi
     struct node_lane *l = user;
     struct node_session *s = net_peer_user(peer);
 
+    (void)why;
     if (peer == l->first) {
         l->first = NULL;
         LOG_WRN("node", "the session with the first lane is over: %s", text);
         if (!l->shut) {
-            /* As in node/worker_link.c: not before the other end has forgotten it, too. */
-            loop_timer_start_in(&l->tell,
-                                (int64_t)NODE_TELL_MS * 1000000 +
-                                    (why == OK || why == ERR_REFUSED ? 0 : l->config.grace_ns));
+            loop_timer_start_in(&l->tell, (int64_t)NODE_TELL_MS * 1000000);
         }
         return;
     }
-    (void)why;
     node_lane_trace(l, "%s is lost: %s", net_peer_identity(peer)->name, text);
     if (s != NULL) {
         node_session_close(s);

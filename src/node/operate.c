@@ -53,7 +53,6 @@ static enum err operate_site_answer(struct node_session *s)
         (void)json_array_append_new(lanes, json_string(l->lanes[i]));
     }
     (void)json_object_set_new(fields, "addresses", lanes);
-    (void)json_object_set_new(fields, "grace_ms", json_integer(l->config.grace_ns / 1000000));
     (void)json_object_set_new(fields, "tables", node_operate_tables(l));
     if (l->config.site.job[0] != '\0') {
         (void)json_object_set_new(fields, "job", json_string(l->config.site.job));

@@ -89,9 +89,10 @@ static void worker_lost(struct net_peer *peer, enum err why, const char *text, v
 {
     struct node_link *k = net_peer_user(peer);
 
+    (void)why;
     (void)user;
     if (k != NULL) {
-        node_link_lost(k, why, text);
+        node_link_lost(k, text);
     }
 }
 
@@ -216,7 +217,6 @@ enum err node_worker_create(const struct node_worker_config *config,
     w->config.streams = config->streams == 0 ? 1 : config->streams;
     w->cache_left = config->cache_bytes == 0 ? WORKER_CACHE_BYTES : config->cache_bytes;
     w->rank = config->rank;
-    w->grace_ns = (int64_t)WORKER_GRACE_MS * 1000000;
     list_init(&w->tasks);
     list_init(&w->finished);
     list_init(&w->free_tasks);

@@ -215,18 +215,11 @@ static void link_site_known(struct node_call *call, enum err rc, const json_t *f
                             const struct err_text *text)
 {
     struct node_worker *w = call->on->worker;
-    uint64_t rank, grace_ms;
+    uint64_t rank;
 
     w->site_asked = false;
     if (rc == OK && !w->site_known) {
         rc = node_site_from_json(fields, &w->site);
-        if (rc == OK &&
-            !node_json_u64(fields, "grace_ms", UINT32_MAX, WORKER_GRACE_MS, &grace_ms)) {
-            rc = ERR_MALFORMED;
-        }
-        if (rc == OK) {
-            w->grace_ns = (int64_t)grace_ms * 1000000;
-        }
         if (rc == OK && !node_json_u64(fields, "rank", SYNC_MEMBERS_MAX - 1, w->rank, &rank)) {
             rc = ERR_MALFORMED;
         }
@@ -467,16 +460,7 @@ void node_link_hurry(struct node_link *k)
     node_link_join(k, false);
 }
 
-/* If both ends know that the session is over, another may begin at once. If it ended at ours only,
- * the lane has it until its grace is over, and would take a new one for the old one. */
-static int64_t link_redial_ns(const struct node_link *k, enum err why)
-{
-    int64_t soon = (int64_t)WORKER_REDIAL_MS * 1000000;
-
-    return why == OK || why == ERR_REFUSED ? soon : k->worker->grace_ns + soon;
-}
-
-void node_link_lost(struct node_link *k, enum err why, const char *text)
+void node_link_lost(struct node_link *k, const char *text)
 {
     node_worker_notice(k->worker, "lane %u is lost: %s", k->number, text);
     (void)snprintf(k->trouble, sizeof(k->trouble), "%s", text);
@@ -488,7 +472,7 @@ void node_link_lost(struct node_link *k, enum err why, const char *text)
     k->clock_due = 0;
     k->clock_said = 0;
     link_forget_join(k);
-    loop_timer_start_in(&k->redial, link_redial_ns(k, why));
+    loop_timer_start_in(&k->redial, (int64_t)WORKER_REDIAL_MS * 1000000);
     node_worker_progress(k->worker);
 }
 

@@ -15,7 +15,6 @@
 enum {
     WORKER_CACHE_BYTES = 256 * 1024 * 1024,
     WORKER_REDIAL_MS = 200,
-    WORKER_GRACE_MS = 3000, /* Of lanes, until one has said how long its own is. */
     WORKER_POLL_MS = 5,
     WORKER_SAVE_MS = 200,
     WORKER_HURRY_MS = 2000,
@@ -148,7 +147,6 @@ struct node_worker {
     bool site_known;
     bool site_asked;
     uint32_t rank;
-    int64_t grace_ns; /* How long a lane keeps a session that is silent. */
     struct node_link **links;
     uint32_t links_count;
     struct node_worker_table *tables[TABLE_COUNT_MAX];
@@ -196,7 +194,7 @@ MUST_USE enum err node_link_create(struct node_worker *w, uint32_t number,
                                    const struct net_address *address, struct node_link **out);
 void node_link_destroy(struct node_link *k);
 void node_link_up(struct node_link *k, bool restarted);
-void node_link_lost(struct node_link *k, enum err why, const char *text);
+void node_link_lost(struct node_link *k, const char *text);
 void node_link_out(struct node_link *k); /* It left us out: ask again. */
 void node_link_join(struct node_link *k, bool resume);
 void node_link_join_due(struct node_link *k); /* Ask if that could not be done before. */

@@ -85,12 +85,12 @@ static void echo_server_found(const struct sim_ledger_entry *entry, void *user)
 }
 
 static void echo_server_resume(const struct pki_identity *who, uint64_t incarnation,
-                               struct net_window *received, void *user)
+                               uint64_t session, struct net_window *received, void *user)
 {
     struct echo_node *n = user;
     const struct sim_ledger_client *known = sim_ledger_find(n->ledger, who->name);
 
-    if (known != NULL && known->incarnation == incarnation) {
+    if (known != NULL && known->incarnation == incarnation && session == 0) {
         *received = known->window;
     }
 }

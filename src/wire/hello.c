@@ -16,14 +16,17 @@ enum {
     HELLO_TAG_SITE = 1,
     HELLO_TAG_NAME = 2,
     HELLO_TAG_RECEIVED = 3,
+    HELLO_TAG_SESSION = 4,
+    HELLO_SESSION_BYTES = 8,
 };
 
-enum { HELLO_SITE, HELLO_NAME, HELLO_RECEIVED, HELLO_RULES };
+enum { HELLO_SITE, HELLO_NAME, HELLO_RECEIVED, HELLO_SESSION, HELLO_RULES };
 
 static const struct wire_field_rule hello_rules[HELLO_RULES] = {
     [HELLO_SITE] = {HELLO_TAG_SITE, 1, LIMIT_NAME_BYTES, true},
     [HELLO_NAME] = {HELLO_TAG_NAME, 1, LIMIT_NAME_BYTES, true},
     [HELLO_RECEIVED] = {HELLO_TAG_RECEIVED, 1, WIRE_ACK_BODY_BYTES_MAX, true},
+    [HELLO_SESSION] = {HELLO_TAG_SESSION, HELLO_SESSION_BYTES, HELLO_SESSION_BYTES, false},
 };
 
 /* What both the sender and the receiver of a hello insist on. */
@@ -38,10 +41,17 @@ static bool hello_valid(const struct wire_hello *hello)
            wire_name_valid(hello->name.chars, hello->name.size);
 }
 
+/* A first session does not say so. */
+static uint8_t hello_fields(const struct wire_hello *hello)
+{
+    return hello->session == 0 ? HELLO_RULES - 1 : HELLO_RULES;
+}
+
 static size_t hello_bytes(const struct wire_hello *hello)
 {
-    return HELLO_FIXED_BYTES + (size_t)WIRE_FIELD_HEAD_BYTES * HELLO_RULES + hello->site.size +
-           hello->name.size + wire_window_bytes(&hello->received);
+    return HELLO_FIXED_BYTES + (size_t)WIRE_FIELD_HEAD_BYTES * hello_fields(hello) +
+           hello->site.size + hello->name.size + wire_window_bytes(&hello->received) +
+           (hello->session == 0 ? 0 : HELLO_SESSION_BYTES);
 }
 
 static void hello_write_name(struct bytes_writer *w, uint16_t tag, const struct wire_name *name)
@@ -57,10 +67,12 @@ static void hello_write_name(struct bytes_writer *w, uint16_t tag, const struct 
 
 static enum err hello_write(struct bytes_writer *w, const struct wire_hello *hello)
 {
+    enum err rc;
+
     bytes_write8(w, hello->version_min);
     bytes_write8(w, hello->version_max);
     bytes_write8(w, (uint8_t)hello->role);
-    bytes_write8(w, HELLO_RULES);
+    bytes_write8(w, hello_fields(hello));
     bytes_write16(w, hello->stream_index);
     bytes_write16(w, hello->stream_count);
     bytes_write64(w, hello->incarnation);
@@ -70,7 +82,13 @@ static enum err hello_write(struct bytes_writer *w, const struct wire_hello *hel
     hello_write_name(w, HELLO_TAG_NAME, &hello->name);
     bytes_write16(w, HELLO_TAG_RECEIVED | WIRE_FIELD_CRITICAL);
     bytes_write16(w, (uint16_t)wire_window_bytes(&hello->received));
-    return wire_window_write(w, &hello->received);
+    rc = wire_window_write(w, &hello->received);
+    if (rc == OK && hello->session != 0) {
+        bytes_write16(w, HELLO_TAG_SESSION | WIRE_FIELD_CRITICAL);
+        bytes_write16(w, HELLO_SESSION_BYTES);
+        bytes_write64(w, hello->session);
+    }
+    return rc;
 }
 
 enum err wire_hello_encode(struct buf_pool *pool, enum wire_type type,
@@ -100,6 +118,13 @@ enum err wire_hello_encode(struct buf_pool *pool, enum wire_type type,
     wire_frame_seal_plain(frame, type);
     *frame_out = frame;
     return OK;
+}
+
+/* False: it is there and says nothing. */
+static bool hello_session(const struct wire_field *field, uint64_t *session_out)
+{
+    *session_out = field->bytes == NULL ? 0 : bytes_load64(field->bytes);
+    return field->bytes == NULL || *session_out != 0;
 }
 
 static struct wire_name hello_name(const struct wire_field *field)
@@ -134,7 +159,8 @@ enum err wire_hello_decode(const uint8_t *body, size_t size, struct wire_hello *
     hello.name = hello_name(&fields[HELLO_NAME]);
     rc = wire_window_decode(fields[HELLO_RECEIVED].bytes, fields[HELLO_RECEIVED].size,
                             &hello.received);
-    if (rc != OK || !hello_valid(&hello)) {
+    if (rc != OK || !hello_session(&fields[HELLO_SESSION], &hello.session) ||
+        !hello_valid(&hello)) {
         *reason_out = WIRE_REASON_BODY;
         return ERR_MALFORMED;
     }

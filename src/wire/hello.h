@@ -36,6 +36,7 @@ struct wire_hello {
     uint64_t incarnation;      /* Of the sender: new with each start of its process. */
     uint64_t peer_incarnation; /* Of the receiver as the sender last knew it; zero: never met. */
     uint64_t send_base;        /* Everything the sender sent up to here has been acknowledged. */
+    uint64_t session;          /* How many sessions that incarnation had dialled before this one. */
     struct wire_name site;
     struct wire_name name;
     struct wire_window received;
@@ -46,7 +47,7 @@ enum wire_refusal {
     WIRE_REFUSAL_VERSION = 1,
     WIRE_REFUSAL_FIELD = 2,      /* Unknown critical field. */
     WIRE_REFUSAL_IDENTITY = 3,   /* Hello and certificate disagree. */
-    WIRE_REFUSAL_SUPERSEDED = 4, /* A newer incarnation of that member is here. */
+    WIRE_REFUSAL_SUPERSEDED = 4, /* A newer incarnation or session of it is here. */
     WIRE_REFUSAL_BUSY = 5,       /* Limits; try again later. */
     WIRE_REFUSAL_ROLE = 6,       /* That role is not wanted here. */
     WIRE_REFUSAL_REVOKED = 7,

@@ -74,6 +74,7 @@ static void round_trip(const struct wire_hello *hello)
     assert_int_equal(out.incarnation, hello->incarnation);
     assert_int_equal(out.peer_incarnation, hello->peer_incarnation);
     assert_int_equal(out.send_base, hello->send_base);
+    assert_int_equal(out.session, hello->session);
     assert_int_equal(out.site.size, hello->site.size);
     assert_memory_equal(out.site.chars, hello->site.chars, hello->site.size);
     assert_int_equal(out.name.size, hello->name.size);
@@ -100,6 +101,7 @@ static void test_round_trip(void **state)
         .incarnation = UINT64_MAX,
         .peer_incarnation = UINT64_MAX,
         .send_base = UINT64_MAX,
+        .session = UINT64_MAX,
         .site = {longest, LIMIT_NAME_BYTES},
         .name = {longest, LIMIT_NAME_BYTES},
         .received = {.base = UINT64_MAX - LIMIT_WINDOW_FRAMES},
@@ -120,6 +122,10 @@ static void test_golden(void **state)
     (void)state;
     testing_message(hello_frame(&hello), "hello", "hello of worker_3.a in eu-west, stream 1 of 4",
                     decode_hello);
+    hello.session = 3;
+    testing_message(hello_frame(&hello), "hello_again", "the same in its fourth session",
+                    decode_hello);
+    hello.session = 0;
     hello.role = WIRE_ROLE_SERVER;
     hello.received = (struct wire_window){.base = 0};
     assert_int_equal(wire_hello_encode(testing_pool, WIRE_WELCOME, &hello, &frame), OK);

@@ -17,11 +17,12 @@ static void node_note(struct conf_node *node, enum err why, const char *text)
     (void)snprintf(node->text.text, sizeof(node->text.text), "%s", text);
 }
 
-static void node_resume(const struct pki_identity *who, uint64_t incarnation,
+static void node_resume(const struct pki_identity *who, uint64_t incarnation, uint64_t session,
                         struct net_window *received, void *user)
 {
     struct conf_node *node = user;
 
+    (void)session;
     assert_true(who->site[0] != '\0' && incarnation != 0);
     if (node->on_resume != NULL) {
         node->on_resume(node, received);

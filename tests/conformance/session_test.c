@@ -523,7 +523,79 @@ static void test_a_frame_that_was_not_taken_comes_again(void **state)
     assert_int_equal(obs_counter_value(s.world->a.counters.resent), 1);
 }
 
+static enum err session_offended(struct conf_node *node, struct net_peer *peer,
+                                 const struct net_frame *frame)
+{
+    (void)node;
+    (void)peer;
+    return frame->header.clock == 99 ? ERR_PEER : OK;
+}
+
+/* The other end still has the old one, with its numbers; nothing of it may get into the new one. */
+static void test_a_new_session_takes_the_place_of_one_that_only_one_end_has_ended(void **state)
+{
+    struct conf_session s;
+    struct net_peer *before;
+
+    conf_session_open(&s, *state);
+    s.a->on_frame = session_offended;
+    conf_session_wait(&s, 3);
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_int_equal(conf_node_send(s.a, NET_DATA, i, i, 1000), OK);
+        assert_int_equal(conf_node_send(s.b, NET_DATA, i, i, 1000), OK);
+    }
+    conf_until(s.world, conf_node_idle, s.a, CONF_LIMIT_NS);
+    conf_until(s.world, conf_node_idle, s.b, CONF_LIMIT_NS);
+    before = s.b->peer;
+    assert_int_equal(conf_node_send(s.b, NET_DATA, 1, 99, 1000), OK);
+    assert_int_equal(conf_node_send(s.b, NET_DATA, 2, 7, 1000), OK);
+    conf_until(s.world, conf_node_lost, s.a, CONF_LIMIT_NS);
+    assert_int_equal(s.b->losses, 0);
+    s.a->frames = s.b->frames = s.a->ups = s.b->ups = 0;
+    conf_node_dial(s.a, &s.b->at, 3);
+    conf_until(s.world, conf_session_up, &s, CONF_LIMIT_NS);
+    conf_until(s.world, conf_node_lost, s.b, CONF_LIMIT_NS);
+    assert_ptr_not_equal(s.b->peer, before);
+    assert_int_equal(s.a->restarts + s.b->restarts, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(conf_node_send(s.a, NET_DATA, i, i, 1000), OK);
+        assert_int_equal(conf_node_send(s.b, NET_DATA, i, i, 1000), OK);
+    }
+    conf_until(s.world, conf_node_idle, s.a, CONF_LIMIT_NS);
+    conf_until(s.world, conf_node_idle, s.b, CONF_LIMIT_NS);
+    assert_int_equal(s.a->frames, 3);
+    assert_int_equal(s.b->frames, 3);
+    assert_null(net_endpoint_peer(s.b->endpoint, 1));
+}
+
+/* An old session whose connection comes late must not push the new one out. */
+static void test_an_older_session_is_refused_where_a_newer_one_is(void **state)
+{
+    struct conf_session s;
+    struct wire_hello hello;
+    struct conf_answer answer;
+    struct wire_refuse refuse;
+
+    conf_session_open(&s, *state);
+    conf_node_start(s.b);
+    conf_node_listen(s.b);
+    hello = conf_hello(s.b);
+    hello.session = 2;
+    assert_int_equal(conf_guest_answer(conf_guest_dial(s.b, &hello, 0), 0).header.type,
+                     WIRE_WELCOME);
+    conf_until(s.world, conf_node_up, s.b, CONF_LIMIT_NS);
+    hello.session = 1;
+    answer = conf_guest_answer(conf_guest_dial(s.b, &hello, 0), 0);
+    assert_int_equal(answer.header.type, WIRE_REFUSE);
+    assert_int_equal(wire_refuse_decode(answer.body, answer.header.body_bytes, &refuse), OK);
+    assert_int_equal(refuse.code, WIRE_REFUSAL_SUPERSEDED);
+    assert_non_null(memmem(refuse.text, refuse.text_bytes, "newer session", 13));
+    assert_int_equal(s.b->losses, 0);
+}
+
 const struct CMUnitTest conf_session_tests[] = {
+    CONF_TEST(test_a_new_session_takes_the_place_of_one_that_only_one_end_has_ended),
+    CONF_TEST(test_an_older_session_is_refused_where_a_newer_one_is),
     CONF_TEST(test_hello_and_welcome_make_a_session),
     CONF_TEST(test_a_hello_that_the_certificate_does_not_support_is_refused),
     CONF_TEST(test_another_version_is_refused_with_both_versions_named),
