@@ -58,6 +58,7 @@ static enum err keep_begin_shard(struct node_lane *l)
                                    .shard = l->save_shard,
                                    .shards = l->config.site.shards,
                                    .clock = l->save_clock,
+                                   .wall_us = l->config.wall_us == NULL ? 0 : l->config.wall_us(),
                                    .site = l->config.site.name,
                                    .describe = describe};
     enum err rc = ERR_NOMEM;

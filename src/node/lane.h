@@ -36,7 +36,8 @@ struct node_lane_config {
     uint64_t pace_bytes_per_s; /* Towards each peer; zero: no limit. */
     const struct table_schema *schemas; /* Tables made at the start; may be NULL. */
     uint32_t schema_count;
-    bool closed; /* Workers may not make tables: only those of .schemas exist. */
+    bool closed;              /* Workers may not make tables: only those of .schemas exist. */
+    int64_t (*wall_us)(void); /* For the date in checkpoints; may be NULL. */
     /* A line of what happens, for transcripts; may be NULL. */
     void (*trace)(const char *line, void *user);
     /* An update was counted, closed or acknowledged: for witnesses; may be NULL. */

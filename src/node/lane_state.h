@@ -22,6 +22,7 @@ enum {
     NODE_IN_FLIGHT_PER_WORKER_MB = 128,
     NODE_NAMES_MAX = SYNC_MEMBERS_MAX,
     NODE_CLAIMS_PER_BLOCK = 64,
+    NODE_SAVES_MAX = 4, /* Asked for by one session and not answered. */
     NODE_CLAIM_BLOCKS = LIMIT_WINDOW_FRAMES / NODE_CLAIMS_PER_BLOCK,
 };
 
@@ -46,6 +47,12 @@ struct node_claim {
     uint64_t sequence;
     uint64_t clock;
     uint32_t chunk; /* Index; TABLE_STORE_NONE: the end of a clock. */
+};
+
+/* Somebody waits for a checkpoint that has all that it had sent when it asked. */
+struct node_save_call {
+    uint32_t call;
+    uint64_t number; /* The first checkpoint that will do. */
 };
 
 struct node_held {
@@ -90,7 +97,8 @@ struct node_session {
                      * go on and could not, all do: it will ask again as a new one. */
     uint32_t join_call;
     uint32_t site_call;
-    uint32_t save_call;
+    struct node_save_call saves[NODE_SAVES_MAX];
+    uint32_t saves_count;
 
     struct node_inbox inboxes[LIMIT_STREAMS_PER_PEER];
     uint32_t held_count; /* In all of them. */

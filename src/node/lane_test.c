@@ -362,6 +362,79 @@ static void test_a_thousand_failed_rounds_cost_no_memory(void **state)
     testing_site_close(&t);
 }
 
+/* A slow disk: the second one is asked for while the first is being written. */
+static void test_a_checkpoint_has_all_that_came_before_it_was_asked_for(void **state)
+{
+    struct node_site site = testing_site_of("tap", 0, NODE_PULL, 1, 1);
+    struct store_memory_config config = {64 * 1024 * 1024, 50 * 1000000};
+    struct table_schema schema = schema_of("model", 1, ELEMENTS, "add", "sum");
+    struct node_op ops[6] = {0};
+    struct testing_site t;
+
+    (void)state;
+    site.checkpoint_every = 1000;
+    testing_site_init(&t, &site);
+    assert_int_equal(store_memory_create(&config, t.loop, &t.store), OK);
+    testing_site_start(&t);
+    push(&t, 0, join_all(&t, &schema), 1, 1);
+    for (uint32_t i = 0; i < 6; i++) {
+        node_worker_save(t.workers[0], &ops[i]);
+    }
+    for (uint32_t i = 0; i < 6; i++) {
+        testing_wait(&t, &ops[i], 1);
+        assert_int_equal(ops[i].rc, i < 4 ? OK : ERR_AGAIN);
+        assert_int_equal(ops[i].value, i >= 4 ? 0 : i == 0 ? 1 : 2);
+    }
+    assert_non_null(strstr(ops[5].text.text, "wait for one of them"));
+    testing_worker_stop(&t, 0);
+    node_lane_destroy(t.lanes[0]);
+    t.lanes[0] = NULL;
+    store_destroy(t.store);
+    testing_site_close(&t);
+}
+
+/* The other worker does nothing: whoever waits for it must still be able to go. */
+static void leave_from_the_barrier(bool rows)
+{
+    static const uint32_t some[2] = {1, 3};
+    struct node_site site = testing_site_of("bsp", 0, NODE_PULL, 2, WORKERS);
+    struct table_schema schema = schema_of("model", 5, 1000, "add", "sum");
+    struct node_op clock = {0}, read = {0}, leave = {0};
+    float out[5000];
+    struct testing_site t;
+    uint16_t id;
+
+    testing_site_open(&t, &site);
+    id = join_all(&t, &schema);
+    push(&t, 0, id, 1, 1);
+    node_worker_clock(t.workers[0], 1, &clock);
+    testing_done(&t, &clock, 1);
+    if (rows) {
+        node_worker_read_rows(t.workers[0], id, some, 2, out, &read);
+    } else {
+        node_worker_read(t.workers[0], id, 0, 5000, out, &read);
+    }
+    node_worker_leave(t.workers[0], &leave);
+    testing_done(&t, &leave, 1);
+    testing_wait(&t, &read, 1);
+    assert_int_equal(read.rc, ERR_CANCELLED);
+    assert_non_null(strstr(read.text.text, "leaves"));
+    node_worker_clock(t.workers[1], 1, &clock);
+    testing_done(&t, &clock, 1);
+    assert_read(&t, 1, id, 1);
+    node_worker_join(t.workers[0], &leave); /* And come back. */
+    testing_done(&t, &leave, 1);
+    assert_read(&t, 0, id, 1);
+    testing_site_close(&t);
+}
+
+static void test_leaving_waits_for_no_other_worker(void **state)
+{
+    (void)state;
+    leave_from_the_barrier(false);
+    leave_from_the_barrier(true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,6 +447,8 @@ int main(void)
         cmocka_unit_test(test_rows_are_cached_as_long_as_the_staleness_allows),
         cmocka_unit_test(test_three_streams_keep_updates_and_clocks_in_order),
         cmocka_unit_test(test_a_thousand_failed_rounds_cost_no_memory),
+        cmocka_unit_test(test_a_checkpoint_has_all_that_came_before_it_was_asked_for),
+        cmocka_unit_test(test_leaving_waits_for_no_other_worker),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,12 +142,30 @@ static uint32_t operate_rank(struct node_lane *l, const char *name, uint64_t wan
     return rank;
 }
 
+/* A certificate is good for one site. Without certificates names mean nothing. */
+static bool operate_stranger(const struct node_session *s, struct err_text *text)
+{
+    const struct node_lane_config *config = &s->lane->config;
+    const char *site = net_peer_identity(s->peer)->site;
+
+    if (config->insecure || !node_session_is_worker(s) || strcmp(site, config->site.name) == 0) {
+        return false;
+    }
+    (void)err_text_set(text, ERR_REFUSED, "your certificate is for site %s, and this is site %s",
+                       site, config->site.name);
+    return true;
+}
+
 static enum err operate_site(struct node_session *s, uint32_t call, const json_t *fields)
 {
     struct node_lane *l = s->lane;
+    struct err_text text;
     uint64_t wanted;
     enum err rc;
 
+    if (operate_stranger(s, &text)) {
+        return operate_refuse(s, NODE_OP_SITE, call, ERR_REFUSED, text.text);
+    }
     if (l->config.number != 0) {
         return operate_refuse(s, NODE_OP_SITE, call, ERR_INVALID,
                               "this is not the first lane of the site: join by its address");
@@ -394,6 +412,9 @@ static enum err operate_join(struct node_session *s, uint32_t call, uint64_t seq
         return operate_refuse(s, NODE_OP_JOIN, call, ERR_INVALID,
                               "a worker joins with a rank of 0 to 255");
     }
+    if (operate_stranger(s, &text)) {
+        return operate_refuse(s, NODE_OP_JOIN, call, ERR_REFUSED, text.text);
+    }
     operate_pace(s, pace);
     if (resume && l->ack == NODE_ACK_TAKEN) {
         return operate_refuse(s, NODE_OP_JOIN, call, ERR_NOT_FOUND,
@@ -446,23 +467,35 @@ static enum err operate_leave(struct node_session *s, uint32_t call)
 
 /* Checkpoints on demand. */
 
+/* Answer those who asked before this one began. */
+static void operate_saved(struct node_session *s, enum err rc)
+{
+    uint64_t number = s->lane->save_number;
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < s->saves_count; i++) {
+        uint32_t call = s->saves[i].call;
+        enum err sent;
+
+        if (s->saves[i].number > number) {
+            s->saves[kept++] = s->saves[i];
+            continue;
+        }
+        sent = rc == OK ? operate_answer(s, NODE_OP_SAVE, call,
+                                         json_pack("{s:I}", "number", (json_int_t)number))
+                        : operate_refuse(s, NODE_OP_SAVE, call, rc,
+                                         "the checkpoint could not be written");
+        if (sent != OK) {
+            net_peer_close(s->peer, "no room for an answer");
+        }
+    }
+    s->saves_count = kept;
+}
+
 void node_operate_saved(struct node_lane *l, enum err rc)
 {
     LIST_FOREACH (link, &l->sessions) {
-        struct node_session *s = LIST_ENTRY(link, struct node_session, link);
-
-        if (s->save_call != 0) {
-            enum err sent =
-                rc == OK ? operate_answer(s, NODE_OP_SAVE, s->save_call,
-                                          json_pack("{s:I}", "number", (json_int_t)l->save_number))
-                         : operate_refuse(s, NODE_OP_SAVE, s->save_call, rc,
-                                          "the checkpoint could not be written");
-
-            s->save_call = 0;
-            if (sent != OK) {
-                net_peer_close(s->peer, "no room for an answer");
-            }
-        }
+        operate_saved(LIST_ENTRY(link, struct node_session, link), rc);
     }
 }
 
@@ -472,7 +505,13 @@ static enum err operate_save(struct node_session *s, uint32_t call)
         return operate_refuse(s, NODE_OP_SAVE, call, ERR_INVALID,
                               "this server keeps no checkpoints: start it with a store");
     }
-    s->save_call = call;
+    if (s->saves_count == NODE_SAVES_MAX) {
+        return operate_refuse(s, NODE_OP_SAVE, call, ERR_AGAIN,
+                              "several checkpoints are asked for already: wait for one of them");
+    }
+    /* One that is under way may have passed its chunks. */
+    s->saves[s->saves_count++] =
+        (struct node_save_call){.call = call, .number = s->lane->save_number + 1};
     node_keep_start(s->lane);
     return OK;
 }

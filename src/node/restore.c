@@ -588,6 +588,7 @@ static void restore_versions(struct node_lane *l)
 void node_restore_end(struct node_lane *l)
 {
     struct sync_event go_on = {.type = SYNC_CONTINUE};
+    bool save = l->save_waiting_count > 0;
 
     loop_timer_stop(&l->restore_timer);
     l->fresh = false;
@@ -615,9 +616,10 @@ void node_restore_end(struct node_lane *l)
         struct node_session *s = LIST_ENTRY(link, struct node_session, link);
 
         node_deliver_flush(s);
-        if (s->save_call != 0) {
-            node_keep_start(l); /* Asked for while there was nothing to save. */
-        }
+        save = save || s->saves_count > 0;
+    }
+    if (save) {
+        node_keep_start(l); /* Asked for while there was nothing to save. */
     }
     loop_task_post(&l->drain);
 }

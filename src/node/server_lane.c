@@ -1,6 +1,7 @@
 /* A server's lane, on its own thread: it is built, asked and ended there. */
 
 #include "base/mem.h"
+#include "loop/clock.h"
 #include "node/server_state.h"
 #include "obs/metric.h"
 #include "store/store.h"
@@ -79,6 +80,7 @@ static enum err server_lane_build(struct server_lane *l, struct err_text *text)
         .first = config->first,
         .store = l->store,
         .pace_bytes_per_s = config->pace_bytes_per_s,
+        .wall_us = clock_wall_us,
         .trace = config->trace == NULL ? NULL : server_lane_trace,
         .user = l,
     };

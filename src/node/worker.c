@@ -104,6 +104,16 @@ static enum err worker_frame(struct net_peer *peer, const struct net_frame *fram
     return k == NULL ? OK : node_link_frame(k, frame);
 }
 
+static void worker_acked(struct net_peer *peer, const struct wire_header *header, void *user)
+{
+    struct node_link *k = net_peer_user(peer);
+
+    (void)user;
+    if (k != NULL && (header->type == WIRE_PULL || header->type == WIRE_ROWS_PULL)) {
+        k->pulls_unacked--;
+    }
+}
+
 static void worker_writable(struct net_peer *peer, void *user)
 {
     (void)peer;
@@ -113,6 +123,7 @@ static void worker_writable(struct net_peer *peer, void *user)
 static const struct net_endpoint_events worker_events = {
     .up = worker_up,
     .frame = worker_frame,
+    .acked = worker_acked,
     .writable = worker_writable,
     .down = worker_down,
     .trouble = worker_trouble,
@@ -307,21 +318,6 @@ void node_worker_traffic(const struct node_worker *w, uint32_t lane, uint64_t *s
     }
     *sent_out = k == NULL ? 0 : k->sent_bytes + stats.sent_bytes;
     *received_out = k == NULL ? 0 : k->received_bytes + stats.received_bytes;
-}
-
-bool node_worker_busy(const struct node_worker *w)
-{
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        struct net_peer_stats stats;
-
-        if (w->links[i]->peer != NULL) {
-            net_peer_stats(w->links[i]->peer, &stats);
-            if (stats.unacked_frames > 0) {
-                return true;
-            }
-        }
-    }
-    return !list_empty(&w->tasks);
 }
 
 enum node_standing node_worker_standing(const struct node_worker *w, uint32_t lane)

@@ -124,7 +124,8 @@ void node_worker_push(struct node_worker *w, uint16_t table, uint64_t first, uin
  * one may be computed (broadcast) or at once (pull: reading waits). op->value: the next clock. */
 void node_worker_clock(struct node_worker *w, uint32_t weight, struct node_op *op);
 
-/* Leave cleanly: everything sent is acknowledged first. */
+/* Leave cleanly: every update is acknowledged first, which with broadcast means that the round it
+ * is in is closed. Reads that then still wait for others are cancelled. */
 void node_worker_leave(struct node_worker *w, struct node_op *op);
 
 /* Ask all lanes for a checkpoint. op->value: the lowest number of them. */
@@ -159,9 +160,6 @@ void node_worker_traffic(const struct node_worker *w, uint32_t lane, uint64_t *s
 /* The copy of a chunk (broadcast): NULL if there is none. For tests and witnesses. */
 const float *node_worker_chunk(const struct node_worker *w, uint16_t table, uint32_t chunk,
                                uint64_t *version_out);
-
-/* True if something is not yet sent or not yet acknowledged. */
-bool node_worker_busy(const struct node_worker *w);
 
 /* Why does it wait? A sentence for people; false if it does not. */
 bool node_worker_why(struct node_worker *w, char *out, size_t size);

@@ -471,6 +471,7 @@ void node_link_lost(struct node_link *k, const char *text)
     k->join_due = false;
     k->clock_due = 0;
     k->clock_said = 0;
+    k->pulls_unacked = 0;
     link_forget_join(k);
     loop_timer_start_in(&k->redial, (int64_t)WORKER_REDIAL_MS * 1000000);
     node_worker_progress(k->worker);

@@ -409,6 +409,10 @@ void node_worker_clock(struct node_worker *w, uint32_t weight, struct node_op *o
 /* Send, say so, wait for the barrier. Being left out meanwhile moves the next clock on. */
 static void task_run_clock(struct node_worker *w, struct node_op_state *t)
 {
+    if (!w->want_in) {
+        node_task_end(w, t, ERR_CANCELLED, "the worker leaves");
+        return;
+    }
     LIST_FOREACH (link, &w->tasks) {
         struct node_op_state *before = LIST_ENTRY(link, struct node_op_state, link);
 
@@ -467,9 +471,28 @@ static void task_left(struct node_call *call, enum err rc, const json_t *fields,
     }
 }
 
+/* Is there something that was given to us to send and has not gone out? */
+static bool task_unsent(const struct node_worker *w)
+{
+    LIST_FOREACH (link, &w->tasks) {
+        const struct node_op_state *t = LIST_ENTRY(link, struct node_op_state, link);
+
+        if (t->kind == TASK_PUSH || (t->kind == TASK_CLOCK && t->step == 0)) {
+            return true;
+        }
+    }
+    for (uint32_t i = 0; i < w->links_count; i++) {
+        if (w->links[i]->clock_due != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Pulls do not count: they are acknowledged when they are answered, and may wait for others. */
 static bool task_unacked(const struct node_worker *w)
 {
-    if (!task_all_in(w)) {
+    if (!task_all_in(w) || task_unsent(w)) {
         return true; /* A lane is away: what it has not acknowledged waits for it. */
     }
     for (uint32_t i = 0; i < w->links_count; i++) {
@@ -477,7 +500,7 @@ static bool task_unacked(const struct node_worker *w)
 
         if (w->links[i]->peer != NULL) {
             net_peer_stats(w->links[i]->peer, &stats);
-            if (stats.unacked_frames > 0) {
+            if (stats.unacked_frames > w->links[i]->pulls_unacked) {
                 return true;
             }
         }
@@ -516,6 +539,7 @@ static void task_run_leave(struct node_worker *w, struct node_op_state *t)
         t->remaining = 0;
         w->want_in = false;
         w->in = false;
+        node_read_cancel(w);
         for (uint32_t i = 0; i < w->links_count && rc == OK; i++) {
             /* Also where we have only asked: nobody shall wait for us there. */
             if (w->links[i]->peer != NULL && w->links[i]->state >= LINK_JOINING) {

@@ -63,12 +63,27 @@ void node_read_forget(struct node_worker *w, struct node_op_state *t)
     }
 }
 
+/* Operations see for themselves that nothing comes any more. */
+void node_read_cancel(struct node_worker *w)
+{
+    struct list *link;
+
+    for (uint32_t i = 0; i < w->links_count; i++) {
+        while ((link = list_first(&w->links[i]->requests)) != NULL) {
+            read_release(w, LIST_ENTRY(link, struct node_request, link));
+        }
+    }
+    node_worker_progress(w);
+}
+
 static enum err read_send(struct node_link *k, struct buf *frame)
 {
     enum err rc = net_peer_send_sealed(k->peer, NET_DATA, frame);
 
     if (rc != OK) {
         buf_unref(frame);
+    } else {
+        k->pulls_unacked++;
     }
     return rc;
 }
@@ -425,6 +440,10 @@ void node_read_run(struct node_worker *w, struct node_op_state *t)
 {
     enum err rc = OK;
 
+    if (!w->want_in) {
+        node_task_end(w, t, ERR_CANCELLED, "the worker leaves");
+        return;
+    }
     if (w->site.delivery == NODE_BROADCAST) {
         if (!node_worker_may_compute(w, w->clock)) {
             return;

@@ -62,7 +62,8 @@ struct node_link {
     uint64_t clock_said; /* The last one that was, in this session. */
     struct list calls;
     struct list requests; /* Reads that are not answered, in order. */
-    uint8_t *asked;       /* By index of the copy: what a restarted server wants of it. */
+    uint32_t pulls_unacked;
+    uint8_t *asked; /* By index of the copy: what a restarted server wants of it. */
     uint32_t asked_size;
     uint32_t asked_count;
     struct loop_timer redial;
@@ -238,6 +239,7 @@ enum err node_read_rows(struct node_link *k, const struct net_frame *frame);
 void node_read_again(struct node_link *k);
 void node_read_due(struct node_link *k); /* Ask again what could not be asked before. */
 void node_read_forget(struct node_worker *w, struct node_op_state *t);
+void node_read_cancel(struct node_worker *w); /* Those that are under way. */
 void node_read_free(struct node_worker *w);
 
 /* worker_push.c */
