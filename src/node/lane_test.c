@@ -393,6 +393,40 @@ static void test_a_checkpoint_has_all_that_came_before_it_was_asked_for(void **s
     testing_site_close(&t);
 }
 
+static void test_tables_that_cannot_all_be_named_are_refused_and_the_rest_works(void **state)
+{
+    static const char apply[] = "momentum lr=0.00123456 mu=0.98765432 decay=step every=123456789 "
+                                "factor=0.12345678 warmup=123456789";
+    struct node_site site = testing_site_of("bsp", 0, NODE_BROADCAST, 2, 1);
+    struct table_schema schema;
+    struct node_op op = {0};
+    struct testing_site t;
+    uint32_t made = 0;
+
+    (void)state;
+    testing_site_open(&t, &site);
+    while (op.rc == OK) {
+        char name[TABLE_NAME_BYTES] = "";
+
+        memset(name, 'x', sizeof(name) - 1);
+        (void)snprintf(name, 4, "%03u", made);
+        name[3] = 'x';
+        schema = schema_of(name, 1, 1, apply, "samples");
+        node_worker_table(t.workers[0], &schema, &op);
+        testing_wait(&t, &op, 1);
+        made += op.rc == OK;
+        assert_true(made < TABLE_COUNT_MAX);
+    }
+    assert_int_equal(op.rc, ERR_TOO_BIG);
+    assert_non_null(strstr(op.text.text, "fewer tables"));
+    assert_true(made > TABLE_COUNT_MAX / 2);
+    testing_worker_stop(&t, 0); /* Its join names them all; so does the answer to the next. */
+    testing_worker_start(&t, 0);
+    node_worker_join(t.workers[0], &op);
+    testing_done(&t, &op, 1);
+    testing_site_close(&t);
+}
+
 /* The other worker does nothing: whoever waits for it must still be able to go. */
 static void leave_from_the_barrier(bool rows)
 {
@@ -449,6 +483,7 @@ int main(void)
         cmocka_unit_test(test_a_thousand_failed_rounds_cost_no_memory),
         cmocka_unit_test(test_a_checkpoint_has_all_that_came_before_it_was_asked_for),
         cmocka_unit_test(test_leaving_waits_for_no_other_worker),
+        cmocka_unit_test(test_tables_that_cannot_all_be_named_are_refused_and_the_rest_works),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

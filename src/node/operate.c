@@ -9,6 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
+enum {
+    OPERATE_TABLE_BYTES = 24,   /* That a worker says of a table beside its schema. */
+    OPERATE_SPARE_BYTES = 4096, /* For what else is in such a message. */
+};
+
 static enum err operate_answer(struct node_session *s, uint16_t operation, uint32_t call,
                                json_t *fields)
 {
@@ -43,9 +48,8 @@ json_t *node_operate_tables(struct node_lane *l)
     return tables;
 }
 
-static enum err operate_site_answer(struct node_session *s)
+static json_t *operate_site_fields(struct node_lane *l)
 {
-    struct node_lane *l = s->lane;
     json_t *fields = node_site_to_json(&l->config.site);
     json_t *lanes = json_array();
 
@@ -57,6 +61,13 @@ static enum err operate_site_answer(struct node_session *s)
     if (l->config.site.job[0] != '\0') {
         (void)json_object_set_new(fields, "job", json_string(l->config.site.job));
     }
+    return fields;
+}
+
+static enum err operate_site_answer(struct node_session *s)
+{
+    json_t *fields = operate_site_fields(s->lane);
+
     if (s->rank != NODE_RANK_ANY) {
         (void)json_object_set_new(fields, "rank", json_integer(s->rank));
     }
@@ -204,6 +215,20 @@ static int32_t operate_find_table(const struct node_lane *l, const char *name)
     return -1;
 }
 
+/* All tables are named in one message when a worker joins: is there room for another one? */
+static bool operate_table_fits(struct node_lane *l, const struct table_schema *schema)
+{
+    json_t *site = operate_site_fields(l);
+    json_t *table = node_schema_to_json(schema);
+    size_t tables = json_array_size(json_object_get(site, "tables")) + 1;
+    size_t bytes =
+        json_dumpb(site, NULL, 0, JSON_COMPACT) + json_dumpb(table, NULL, 0, JSON_COMPACT);
+
+    json_decref(site);
+    json_decref(table);
+    return bytes + tables * OPERATE_TABLE_BYTES + OPERATE_SPARE_BYTES <= NODE_JSON_BYTES_MAX;
+}
+
 /* The id of the table, which is made if need be. */
 static enum err operate_table_id(struct node_lane *l, const json_t *fields, uint16_t *id_out,
                                  struct err_text *text)
@@ -239,6 +264,12 @@ static enum err operate_table_id(struct node_lane *l, const json_t *fields, uint
     wanted = wanted == UINT64_MAX ? l->next_table : wanted;
     if (wanted >= TABLE_COUNT_MAX || table_store_schema(l->tables, (uint16_t)wanted) != NULL) {
         return err_text_set(text, ERR_TOO_BIG, "no room for table %s", schema.name);
+    }
+    if (l->config.number == 0 && !operate_table_fits(l, &schema)) {
+        return err_text_set(text, ERR_TOO_BIG,
+                            "table %s is one too many for a message that names them all: use fewer "
+                            "tables or shorter names",
+                            schema.name);
     }
     *id_out = (uint16_t)wanted;
     rc = node_lane_add_table(l, (uint16_t)wanted, &schema);
