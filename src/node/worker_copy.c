@@ -110,7 +110,7 @@ enum err node_copy_snapshot(struct node_link *k, const struct net_frame *frame)
             return rc;
         }
         c->version = in.chunk.clock;
-        w->tables[table]->changed_have += !c->have;
+        w->tables[table]->changed[k->number].have += !c->have;
         c->have = true;
         node_worker_progress(w);
     }

@@ -326,6 +326,9 @@ static void link_joined(struct node_call *call, enum err rc, const json_t *field
     } else if (!resumed && k->entry < w->floor) {
         node_link_say_clock(k, w->floor - 1); /* There is nothing to come before. */
     }
+    if (resumed) {
+        node_task_table_again(k);
+    }
     node_read_again(k);
     node_worker_progress(w);
 }

@@ -228,7 +228,7 @@ static void task_table_there(struct node_call *call, enum err rc, const json_t *
         node_task_end(w, t, rc, text->text);
         return;
     }
-    w->tables[t->table]->changed_due += (uint32_t)changed;
+    w->tables[t->table]->changed[call->on->number].due = (uint32_t)changed;
     t->remaining--;
     node_worker_progress(w);
 }
@@ -241,7 +241,6 @@ static void task_table_tell(struct node_worker *w, struct node_op_state *t, uint
     t->table = id;
     t->remaining = w->links_count;
     t->step = TASK_TABLE_OPENING;
-    w->tables[id]->changed_due = 0;
     for (uint32_t i = 0; i < w->links_count && rc == OK; i++) {
         rc = node_link_table(w->links[i], id, task_table_there, t->op);
     }
@@ -345,6 +344,37 @@ static void task_run_lookup(struct node_worker *w, struct node_op_state *t, int3
     }
 }
 
+/* Has all come that lanes said they would send? */
+static bool task_table_whole(const struct node_worker *w, uint16_t id)
+{
+    for (uint32_t i = 0; i < w->links_count; i++) {
+        if (w->tables[id]->changed[i].have < w->tables[id]->changed[i].due) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A lane that has restarted does not know what it still had to send. */
+void node_task_table_again(struct node_link *k)
+{
+    struct node_worker *w = k->worker;
+    struct list *next;
+
+    for (struct list *link = w->tasks.next; link != &w->tasks; link = next) {
+        struct node_op_state *t = LIST_ENTRY(link, struct node_op_state, link);
+
+        next = link->next;
+        if (t->kind != TASK_TABLE || t->step != TASK_TABLE_OPENING) {
+            continue;
+        }
+        t->remaining++;
+        if (node_link_table(k, t->table, task_table_there, t->op) != OK) {
+            node_task_end(w, t, ERR_NOMEM, NULL);
+        }
+    }
+}
+
 static void task_run_table(struct node_worker *w, struct node_op_state *t)
 {
     int32_t known = node_worker_find(w, t->schema.name);
@@ -379,8 +409,7 @@ static void task_run_table(struct node_worker *w, struct node_op_state *t)
         }
         return;
     }
-    if (t->step == TASK_TABLE_OPENING && t->remaining == 0 &&
-        w->tables[t->table]->changed_have >= w->tables[t->table]->changed_due) {
+    if (t->step == TASK_TABLE_OPENING && t->remaining == 0 && task_table_whole(w, t->table)) {
         w->tables[t->table]->open = true;
         t->op->value = t->table;
         node_task_end(w, t, OK, NULL);

@@ -127,6 +127,12 @@ struct node_copy {
     struct wire_member *members;
 };
 
+/* Chunks that a lane said it will send when a table was opened, and those that came. */
+struct node_changed {
+    uint32_t due;
+    uint32_t have;
+};
+
 struct node_worker_table {
     bool open; /* All lanes know that we use it. */
     struct table_schema schema;
@@ -136,9 +142,8 @@ struct node_worker_table {
     uint32_t chunks;
     /* Rows that were read (pull). */
     float *cache;
-    uint64_t *cache_version; /* By row: version + 1; zero: none. */
-    uint32_t changed_due;    /* Chunks that a server said it will send. */
-    uint32_t changed_have;
+    uint64_t *cache_version;      /* By row: version + 1; zero: none. */
+    struct node_changed *changed; /* By lane. */
 };
 
 struct node_worker {
@@ -189,6 +194,7 @@ struct node_op_state *node_task_begin(struct node_worker *w, enum node_task_kind
                                       struct node_op *op); /* NULL: no memory; op is done. */
 void node_task_end(struct node_worker *w, struct node_op_state *t, enum err rc, const char *text);
 void node_task_run(struct node_worker *w, struct node_op_state *t);
+void node_task_table_again(struct node_link *k);
 
 /* worker_link.c */
 MUST_USE enum err node_link_create(struct node_worker *w, uint32_t number,

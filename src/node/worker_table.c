@@ -17,6 +17,7 @@ static void table_free(struct node_worker_table *t)
     mem_free(t->pending);
     mem_free(t->cache);
     mem_free(t->cache_version);
+    mem_free(t->changed);
     mem_free(t);
 }
 
@@ -103,7 +104,9 @@ enum err node_worker_open(struct node_worker *w, uint16_t id, const struct table
     t->chunks = table_chunk_count(schema);
     t->pushed = mem_calloc(t->chunks, sizeof(*t->pushed));
     t->pending = mem_calloc(t->chunks, sizeof(*t->pending));
-    rc = t->pushed == NULL || t->pending == NULL ? ERR_NOMEM : table_scratch(w, schema);
+    t->changed = mem_calloc(w->links_count, sizeof(*t->changed));
+    rc = t->pushed == NULL || t->pending == NULL || t->changed == NULL ? ERR_NOMEM
+                                                                       : table_scratch(w, schema);
     if (rc == OK && w->site.delivery == NODE_BROADCAST) {
         rc = table_copy(w, id, schema);
     }
