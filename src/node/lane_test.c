@@ -362,6 +362,64 @@ static void test_a_thousand_failed_rounds_cost_no_memory(void **state)
     testing_site_close(&t);
 }
 
+static void assert_read_at_least(struct testing_site *t, uint32_t worker, uint16_t id, float least)
+{
+    struct node_op op = {0};
+    float one;
+
+    node_worker_read(t->workers[worker], id, 0, 1, &one, &op);
+    testing_done(t, &op, 1);
+    assert_true(one >= least);
+}
+
+/* One worker runs ahead as far as it may, the other comes late with every round and reads seldom.
+ */
+static void run_slow_rounds(const char *barrier, uint64_t staleness, enum node_delivery delivery)
+{
+    enum { IN_FLIGHT = 8 << 20, ROUNDS = 1000, AHEAD = 3 };
+    struct node_site site = testing_site_of(barrier, staleness, delivery, 1, WORKERS);
+    struct table_schema schema = schema_of("model", 2, 65536, "add", "sum");
+    struct node_lane_stats stats;
+    struct testing_site t;
+    uint32_t ahead = staleness > 0 ? AHEAD : 1;
+    float stale = site.sync.policy == &sync_tap ? ROUNDS : (float)staleness;
+    uint16_t id;
+
+    testing_site_init(&t, &site);
+    t.in_flight_bytes = IN_FLIGHT;
+    testing_site_start(&t);
+    id = join_all(&t, &schema);
+    for (uint32_t c = 0; c < ROUNDS + ahead; c++) {
+        for (uint32_t i = 0; i < WORKERS; i++) {
+            struct node_op op = {0};
+
+            if (i == 0 ? c < ROUNDS : c >= ahead) {
+                push(&t, i, id, 1, 1);
+                node_worker_clock(t.workers[i], 1, &op);
+                testing_done(&t, &op, 1);
+            }
+        }
+        node_lane_stats(t.lanes[0], &stats);
+        assert_true(stats.pool_bytes + stats.table_bytes <=
+                    stats.table_bytes * 22 / 10 + IN_FLIGHT);
+        if (c % 100 == 99 && c < ROUNDS) {
+            assert_read_at_least(&t, 1, id, 2 * ((float)(c - ahead) - stale));
+        }
+    }
+    assert_int_equal(stats.refused, 0);
+    assert_read_at_least(&t, 0, id, 2 * ((float)ROUNDS - stale));
+    testing_site_close(&t);
+}
+
+static void test_a_thousand_slow_rounds_cost_no_memory(void **state)
+{
+    (void)state;
+    run_slow_rounds("ssp", 4, NODE_BROADCAST);
+    run_slow_rounds("ssp", 4, NODE_PULL);
+    run_slow_rounds("tap", 0, NODE_BROADCAST);
+    run_slow_rounds("bsp", 0, NODE_PULL);
+}
+
 /* A slow disk: the second one is asked for while the first is being written. */
 static void test_a_checkpoint_has_all_that_came_before_it_was_asked_for(void **state)
 {
@@ -481,6 +539,7 @@ int main(void)
         cmocka_unit_test(test_rows_are_cached_as_long_as_the_staleness_allows),
         cmocka_unit_test(test_three_streams_keep_updates_and_clocks_in_order),
         cmocka_unit_test(test_a_thousand_failed_rounds_cost_no_memory),
+        cmocka_unit_test(test_a_thousand_slow_rounds_cost_no_memory),
         cmocka_unit_test(test_a_checkpoint_has_all_that_came_before_it_was_asked_for),
         cmocka_unit_test(test_leaving_waits_for_no_other_worker),
         cmocka_unit_test(test_tables_that_cannot_all_be_named_are_refused_and_the_rest_works),
