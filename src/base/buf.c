@@ -147,6 +147,13 @@ void buf_pool_stats(struct buf_pool *pool, struct buf_pool_stats *stats_out)
     };
 }
 
+uint64_t buf_pool_free_bytes(struct buf_pool *pool)
+{
+    CHECK(buf_pool_is_mine(pool));
+    buf_pool_collect(pool);
+    return pool->bytes_limit - pool->bytes_used;
+}
+
 /* How many buffers of a class come in one slab: few of the large ones, so that a small pool can
  * still hold every class. */
 static uint32_t buf_slab_count(const struct buf_pool *pool, uint32_t bytes)

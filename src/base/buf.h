@@ -65,6 +65,9 @@ void buf_pool_adopt(struct buf_pool *pool);
 /* Owner only, or any thread when nobody else uses the pool. */
 void buf_pool_stats(struct buf_pool *pool, struct buf_pool_stats *stats_out);
 
+/* How much more buffers may hold. Owner only. */
+uint64_t buf_pool_free_bytes(struct buf_pool *pool);
+
 /* Take an empty buffer with @headroom bytes before and at least @size bytes of room after; the
  * first byte is aligned when @headroom is a multiple of BUF_ALIGN. The caller owns the one
  * reference. ERR_AGAIN at the pool's limit, ERR_TOO_BIG beyond the largest class or if the pool

@@ -57,7 +57,7 @@ struct net_conn {
     struct loop_timer pool_retry; /* After the pool had no buffer to receive into. */
     struct net_liveness liveness;
     uint64_t received_bytes;
-    uint64_t sent_bytes; /* Taken over for sending. */
+    uint64_t sent_bytes;  /* Taken over for sending. */
     uint64_t acked_bytes; /* As far as that is a sign of life. */
     uint64_t sent_frames;
     int64_t beat_sent_ns;     /* Last heartbeat from the other end: its clock, */

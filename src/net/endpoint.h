@@ -122,6 +122,10 @@ void net_peer_ack(struct net_peer *peer, uint64_t sequence);
  * want of room that only those acknowledgements would make. */
 void net_peer_pause(struct net_peer *peer, bool paused);
 
+/* Let at most @bytes be unacknowledged from now on, instead of the endpoint's window; what is
+ * beyond it already stays. A single frame is always taken. */
+void net_peer_limit(struct net_peer *peer, uint64_t bytes);
+
 /* Limit what is sent to the peer, over all its streams together, each of which gets the same part;
  * zero: no limit. Holds until it is changed, also on connections to come. ERR_INVALID: the carrier
  * cannot, and sends as before. */

@@ -56,7 +56,12 @@ static enum err net_outbox_grow(struct net_outbox *o)
 bool net_outbox_has_room(const struct net_outbox *o, uint32_t body_bytes)
 {
     return net_outbox_frames(o) < o->frames_max &&
-           o->bytes + WIRE_HEADER_BYTES + body_bytes <= o->bytes_max;
+           (o->bytes == 0 || o->bytes + WIRE_HEADER_BYTES + body_bytes <= o->bytes_max);
+}
+
+void net_outbox_limit(struct net_outbox *o, uint64_t bytes_max)
+{
+    o->bytes_max = bytes_max;
 }
 
 enum err net_outbox_add(struct net_outbox *o, uint8_t slot, enum net_priority priority,

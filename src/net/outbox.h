@@ -53,7 +53,10 @@ void net_outbox_deinit(struct net_outbox *o);
 MUST_USE enum err net_outbox_add(struct net_outbox *o, uint8_t slot, enum net_priority priority,
                                  struct wire_header *header, struct buf *body);
 
-/* True if a frame with a body of that size would fit its limits. */
+/* Another limit from now on. */
+void net_outbox_limit(struct net_outbox *o, uint64_t bytes_max);
+
+/* True if a frame with a body of that size would fit its limits. One does if there is no other. */
 bool net_outbox_has_room(const struct net_outbox *o, uint32_t body_bytes);
 
 /* The next frame to send on an attached @slot, or NULL; net_outbox_sent() moves on from it. */

@@ -77,6 +77,11 @@ enum err net_peer_send(struct net_peer *p, enum net_priority priority, struct wi
     return rc;
 }
 
+void net_peer_limit(struct net_peer *p, uint64_t bytes)
+{
+    net_outbox_limit(&p->outbox, bytes);
+}
+
 bool net_peer_has_room(struct net_peer *p, uint32_t body_bytes)
 {
     bool room = net_outbox_has_room(&p->outbox, body_bytes);

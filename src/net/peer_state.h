@@ -82,7 +82,7 @@ struct net_bound {
 
 struct net_endpoint {
     struct net_endpoint_config config;
-    uint64_t sessions; /* Dialled so far. */
+    uint64_t sessions;             /* Dialled so far. */
     struct buf_pool *control_pool; /* Signs of life must not wait for room among data. */
     struct net_counters counters;
     struct rng rng;

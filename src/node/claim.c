@@ -43,8 +43,8 @@ static uint64_t node_claim_bytes(const struct node_lane *l, uint32_t chunk)
  * stops, the round is never complete, and none will be due: make one now. */
 static void node_claim_relieve(struct node_session *s)
 {
-    if (s->lane->ack == NODE_ACK_STORED && (s->unacked_frames >= LIMIT_WINDOW_FRAMES / 2 ||
-                                            s->unacked_bytes >= LIMIT_WINDOW_BYTES / 2)) {
+    if (s->lane->ack == NODE_ACK_STORED &&
+        (s->unacked_frames >= LIMIT_WINDOW_FRAMES / 2 || s->unacked_bytes >= s->window_bytes / 2)) {
         node_keep_start(s->lane);
     }
 }

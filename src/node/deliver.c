@@ -1,8 +1,8 @@
 /* Out of the lane: sums to everybody, whole chunks to those who fell behind, and where we are.
  *
  * A session that has no room for a sum is not waited for and nothing is queued for it: the chunk is
- * marked, and it gets the chunk whole when there is room. So what a slow worker costs is one bit
- * per chunk, however slow it is. */
+ * marked, and it gets the chunk whole when there is room there, and here (node/room.c). So what a
+ * slow worker costs is one bit per chunk, however slow it is. */
 
 #include "base/mem.h"
 #include "node/lane_state.h"
@@ -73,6 +73,7 @@ static void node_deliver_sum(struct node_lane *l, uint32_t chunk, uint64_t versi
         .member_count = node_deliver_members(l, chunk, members),
         .members = members,
     };
+    bool spare = node_room_spare(l);
     struct wire_header header;
     enum wire_reason reason;
 
@@ -86,7 +87,7 @@ static void node_deliver_sum(struct node_lane *l, uint32_t chunk, uint64_t versi
         if (!node_deliver_wanted(s) || !node_wants(s, header.table) || node_dirty(s, chunk)) {
             continue;
         }
-        if (!net_peer_has_room(s->peer, header.body_bytes)) {
+        if (!spare || !net_peer_has_room(s->peer, header.body_bytes)) {
             node_deliver_mark(s, chunk, true);
         } else if (net_peer_send(s->peer, NET_DATA, &mine, buf_ref(a->sum)) != OK) {
             buf_unref(a->sum);
@@ -123,6 +124,7 @@ void node_deliver_close(struct node_lane *l, uint32_t chunk, uint64_t version)
         node_deliver_sum(l, chunk, version);
     }
     table_accum_clear(&c->accum);
+    l->sums_count--;
 }
 
 /* A plane of a chunk as it is now. */
@@ -159,7 +161,7 @@ static enum err node_deliver_chunk(struct node_session *s, uint32_t chunk)
     const float *state = table_store_state(l->tables, chunk);
     enum err rc = OK;
 
-    if (!net_peer_has_room(s->peer, 2 * (LIMIT_CHUNK_BYTES + 4096))) {
+    if (!net_peer_has_room(s->peer, 2 * NODE_SUM_BYTES) || !node_room_spare(l)) {
         return ERR_AGAIN;
     }
     if (state != NULL) {
@@ -221,7 +223,7 @@ void node_deliver_flush(struct node_session *s)
         rc = node_deliver_where(s);
         s->advance_due = rc != OK;
     }
-    if (rc != OK && net_peer_has_room(s->peer, 2 * (LIMIT_CHUNK_BYTES + 4096))) {
+    if (rc != OK && net_peer_has_room(s->peer, 2 * NODE_SUM_BYTES)) {
         loop_timer_start_in(&l->retry, (int64_t)NODE_RETRY_MS * 1000000); /* No buffer. */
     }
 }

@@ -299,7 +299,7 @@ enum err node_lane_add_table(struct node_lane *l, uint16_t id, const struct tabl
         list_init(&block[i].open);
         list_init(&block[i].closed);
         chunks[l->chunks_count + i] = &block[i];
-        buf_pool_raise(l->pool, LIMIT_CHUNK_BYTES + 4096);
+        buf_pool_raise(l->pool, NODE_SUM_BYTES);
     }
     mem_free(l->chunks);
     l->chunks = chunks;
@@ -388,6 +388,7 @@ static enum err lane_build(struct node_lane *l, struct err_text *text)
     if (c->in_flight_bytes == 0) {
         c->in_flight_bytes = (workers * NODE_IN_FLIGHT_PER_WORKER_MB + 64) << 20;
     }
+    l->in_flight_bytes = c->in_flight_bytes;
     c->grace_ns = c->grace_ns == 0 ? (int64_t)NODE_GRACE_MS * 1000000 : c->grace_ns;
     c->restore_ns = c->restore_ns == 0 ? (int64_t)NODE_RESTORE_MS * 1000000 : c->restore_ns;
     l->ack = node_site_durable(&c->site) && c->store != NULL ? NODE_ACK_STORED

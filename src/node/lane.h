@@ -29,7 +29,7 @@ struct node_lane_config {
     struct net_address listen;
     struct net_address first;  /* Where lane 0 is; for the others. */
     struct store *store;       /* Of this lane alone; NULL: no checkpoints. */
-    uint64_t in_flight_bytes;  /* Beside the sums; zero: by the number of workers. */
+    uint64_t in_flight_bytes;  /* Frames that come, wait or go; zero: by the number of workers. */
     int64_t grace_ns;          /* A worker that is gone so long has left; zero: 3 s. */
     int64_t heartbeat_ns;      /* Zero: the default. */
     int64_t restore_ns;        /* How long to wait for workers after a restart; zero: 5 s. */

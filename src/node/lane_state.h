@@ -22,7 +22,8 @@ enum {
     NODE_IN_FLIGHT_PER_WORKER_MB = 128,
     NODE_NAMES_MAX = SYNC_MEMBERS_MAX,
     NODE_CLAIMS_PER_BLOCK = 64,
-    NODE_SAVES_MAX = 4, /* Asked for by one session and not answered. */
+    NODE_SUM_BYTES = LIMIT_CHUNK_BYTES + 4096, /* A buffer for the sum of a chunk. */
+    NODE_SAVES_MAX = 4,                        /* Asked for by one session and not answered. */
     NODE_CLAIM_BLOCKS = LIMIT_WINDOW_FRAMES / NODE_CLAIMS_PER_BLOCK,
 };
 
@@ -97,6 +98,7 @@ struct node_session {
                      * go on and could not, all do: it will ask again as a new one. */
     uint32_t join_call;
     uint32_t site_call;
+    uint64_t window_bytes; /* That it may have unacknowledged here. */
     struct node_save_call saves[NODE_SAVES_MAX];
     uint32_t saves_count;
 
@@ -146,6 +148,9 @@ struct node_lane {
     struct node_lane_config config;
     enum node_ack ack;
     struct buf_pool *pool;
+    uint64_t in_flight_bytes; /* Of the pool beside the sums. */
+    uint64_t coming_bytes;    /* Of these for what comes from workers. */
+    uint32_t sums_count;      /* Chunks that have a sum. */
     struct net_endpoint *endpoint;
     struct net_address address;
     struct net_peer *first;    /* Session with lane 0, if this server has another first lane. */
@@ -259,6 +264,11 @@ void node_claim_settle(struct list *claims); /* Acknowledge all of them. */
 void node_claim_acknowledge(struct node_session *s, uint64_t sequence, uint32_t chunk,
                             uint64_t clock);      /* At once. */
 void node_claim_drop_all(struct node_session *s); /* And give their room back. */
+
+/* room.c */
+void node_room_open(struct node_session *s);
+void node_room_close(struct node_session *s);
+MUST_USE bool node_room_spare(struct node_lane *l); /* For what goes out. */
 
 /* deliver.c */
 void node_deliver_close(struct node_lane *l, uint32_t chunk, uint64_t version);

@@ -376,7 +376,7 @@ static void assert_read_at_least(struct testing_site *t, uint32_t worker, uint16
  */
 static void run_slow_rounds(const char *barrier, uint64_t staleness, enum node_delivery delivery)
 {
-    enum { IN_FLIGHT = 8 << 20, ROUNDS = 1000, AHEAD = 3 };
+    enum { IN_FLIGHT = 16 << 20, ROUNDS = 1000, AHEAD = 3 };
     struct node_site site = testing_site_of(barrier, staleness, delivery, 1, WORKERS);
     struct table_schema schema = schema_of("model", 2, 65536, "add", "sum");
     struct node_lane_stats stats;

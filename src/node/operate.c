@@ -349,9 +349,9 @@ void node_operate_admitted(struct node_session *s, uint64_t clock, bool resumed)
     l->fresh = false;
     node_lane_trace(l, "worker %u is in from clock %" PRIu64 "%s", s->rank, clock,
                     resumed ? ", resumed" : "");
-    if (operate_answer(
-            s, NODE_OP_JOIN, s->join_call,
-            json_pack("{s:I, s:b}", "clock", (json_int_t)clock, "resumed", (int)resumed)) != OK) {
+    if (operate_answer(s, NODE_OP_JOIN, s->join_call,
+                       json_pack("{s:I, s:b, s:I}", "clock", (json_int_t)clock, "resumed",
+                                 (int)resumed, "window", (json_int_t)s->window_bytes)) != OK) {
         net_peer_close(s->peer, "no room for an answer");
     }
     if (!resumed) {

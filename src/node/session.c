@@ -33,6 +33,7 @@ enum err node_session_open(struct node_lane *l, struct net_peer *peer)
     }
     list_init(&s->link);
     list_push_back(&l->sessions, &s->link);
+    node_room_open(s);
     net_peer_set_user(peer, s);
     return OK;
 }
@@ -70,6 +71,7 @@ void node_session_free(struct node_session *s)
         mem_free(s->inboxes[i].held);
     }
     node_claim_drop_all(s);
+    node_room_close(s);
     list_remove(&s->link);
     net_peer_set_user(s->peer, NULL);
     mem_free(s->dirty);

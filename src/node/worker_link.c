@@ -286,12 +286,13 @@ static void link_joined(struct node_call *call, enum err rc, const json_t *field
     struct node_link *k = call->on;
     struct node_worker *w = k->worker;
     bool resumed = json_is_true(json_object_get(fields, "resumed"));
-    uint64_t entry;
+    uint64_t entry, window;
 
     if (!w->want_in) {
         return; /* We have left meanwhile, and said so. */
     }
-    if (rc == OK && !node_json_u64(fields, "clock", INT64_MAX, 1, &entry)) {
+    if (rc == OK && (!node_json_u64(fields, "clock", INT64_MAX, 1, &entry) ||
+                     !node_json_u64(fields, "window", INT64_MAX, LIMIT_WINDOW_BYTES, &window))) {
         rc = ERR_MALFORMED;
     }
     if (rc != OK) {
@@ -311,6 +312,7 @@ static void link_joined(struct node_call *call, enum err rc, const json_t *field
         node_link_join(k, false);
         return;
     }
+    net_peer_limit(k->peer, window < LIMIT_WINDOW_BYTES ? window : LIMIT_WINDOW_BYTES);
     k->state = LINK_IN;
     k->begun = false;
     k->resumable = true;
