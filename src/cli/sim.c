@@ -1,7 +1,10 @@
-/* strait sim: run a scenario in the simulated world, once or with many seeds. */
+/* strait sim: run a scenario in the simulated world, or a site drawn by seed, once or with many
+ * seeds. */
 
+#include "base/log.h"
 #include "cli/commands.h"
 #include "cli/context.h"
+#include "cli/env.h"
 #include "cli/file.h"
 #include "loop/clock.h"
 #include "sim/scenario.h"
@@ -9,7 +12,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { SIM_TRACE_BYTES_MAX = 1 << 28, SIM_PROGRESS_MS = 200, SIM_PROGRESS_PLAIN_MS = 5000 };
+enum {
+    SIM_TRACE_BYTES_MAX = 1 << 28,
+    SIM_PROGRESS_MS = 200,
+    SIM_PROGRESS_PLAIN_MS = 5000,
+    SIM_BARRIERS = 3,
+};
+
+static const char *const sim_barriers[SIM_BARRIERS] = {"bsp", "ssp", "tap"};
 
 /* Sums over many runs. */
 struct sim_sums {
@@ -18,7 +28,25 @@ struct sim_sums {
     int64_t virtual_ns;
     uint64_t fired[SIM_FAULT_KINDS];
     struct sim_echo_totals totals;
+    struct sim_drill_totals site;
+    uint64_t sites[SIM_BARRIERS][2]; /* By barrier and delivery. */
+    uint64_t lost_all;
 };
+
+static void sums_add_site(struct sim_sums *s, const struct sim_scenario_result *r)
+{
+    s->site.updates += r->site.updates;
+    s->site.rebases += r->site.rebases;
+    s->site.restores += r->site.restores;
+    s->site.duplicates += r->site.duplicates;
+    s->site.refused += r->site.refused;
+    s->site.snapshots += r->site.snapshots;
+    s->site.checkpoints += r->site.checkpoints;
+    s->lost_all += r->lost_all;
+    for (int b = 0; b < SIM_BARRIERS; b++) {
+        s->sites[b][r->delivery == NODE_BROADCAST] += strcmp(r->barrier, sim_barriers[b]) == 0;
+    }
+}
 
 static void sums_add(struct sim_sums *s, const struct sim_scenario_result *r)
 {
@@ -27,6 +55,9 @@ static void sums_add(struct sim_sums *s, const struct sim_scenario_result *r)
     s->virtual_ns += r->now_ns;
     for (int i = 0; i < SIM_FAULT_KINDS; i++) {
         s->fired[i] += r->fired[i];
+    }
+    if (r->is_site) {
+        sums_add_site(s, r);
     }
     s->totals.updates_sent += r->totals.updates_sent;
     s->totals.updates_acked += r->totals.updates_acked;
@@ -48,6 +79,15 @@ static json_t *sim_totals_json(const struct sim_echo_totals *t)
                      "frames_duplicate", (json_int_t)t->frames_duplicate, "frames_refused",
                      (json_int_t)t->frames_refused, "connections", (json_int_t)t->connections,
                      "silent", (json_int_t)t->silent);
+}
+
+static json_t *sim_site_json(const struct sim_drill_totals *t)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "updates_counted",
+                     (json_int_t)t->updates, "rebases", (json_int_t)t->rebases, "restores",
+                     (json_int_t)t->restores, "duplicates", (json_int_t)t->duplicates, "refused",
+                     (json_int_t)t->refused, "snapshots", (json_int_t)t->snapshots, "checkpoints",
+                     (json_int_t)t->checkpoints);
 }
 
 static json_t *sim_fired_json(const uint64_t *fired)
@@ -80,14 +120,23 @@ static enum cli_exit sim_one_json(struct cli_context *ctx, uint64_t seed,
                                   const struct sim_scenario_result *r)
 {
     char hash[20];
+    json_t *out;
 
     (void)snprintf(hash, sizeof(hash), "%016" PRIx64, r->transcript_hash);
-    return cli_json(ctx, json_pack("{s:I, s:b, s:s, s:f, s:I, s:s, s:o, s:o, s:o}", "seed",
-                                   (json_int_t)seed, "held", r->verdict[0] == '\0', "verdict",
-                                   r->verdict, "virtual_s", (double)r->now_ns * 1e-9, "events",
-                                   (json_int_t)r->events, "transcript_hash", hash, "totals",
-                                   sim_totals_json(&r->totals), "faults", sim_fired_json(r->fired),
-                                   "links", sim_links_json(r)));
+    out = json_pack(
+        "{s:s, s:I, s:b, s:s, s:f, s:I, s:s, s:o, s:o, s:o}", "kind", r->is_site ? "site" : "echo",
+        "seed", (json_int_t)seed, "held", r->verdict[0] == '\0', "verdict", r->verdict, "virtual_s",
+        (double)r->now_ns * 1e-9, "events", (json_int_t)r->events, "transcript_hash", hash,
+        "totals", r->is_site ? sim_site_json(&r->site) : sim_totals_json(&r->totals), "faults",
+        sim_fired_json(r->fired), "links", sim_links_json(r));
+    if (r->is_site) {
+        (void)snprintf(hash, sizeof(hash), "%016" PRIx64, r->values_hash);
+        (void)json_object_update_new(out, json_pack("{s:s, s:s, s:s, s:s, s:b}", "site", r->about,
+                                                    "barrier", r->barrier, "delivery",
+                                                    node_delivery_name(r->delivery), "values_hash",
+                                                    hash, "lost_all", (int)r->lost_all));
+    }
+    return cli_json(ctx, out);
 }
 
 static void sim_print_faults(struct cli_context *ctx, const uint64_t *fired)
@@ -120,13 +169,30 @@ static void sim_print_totals(struct cli_context *ctx, const struct sim_echo_tota
             t->connections, t->silent);
 }
 
+static void sim_print_site(struct cli_context *ctx, const struct sim_drill_totals *t)
+{
+    cli_out(ctx,
+            "  updates    %" PRIu64 " counted, %" PRIu64 " recognised as duplicates, %" PRIu64
+            " refused\n",
+            t->updates, t->duplicates, t->refused);
+    cli_out(ctx,
+            "  recovery   %" PRIu64 " rebases, %" PRIu64 " restores to an older state, %" PRIu64
+            " checkpoints\n",
+            t->rebases, t->restores, t->checkpoints);
+}
+
 static void sim_print_one(struct cli_context *ctx, uint64_t seed,
                           const struct sim_scenario_result *r)
 {
     cli_out(ctx, "%sseed %" PRIu64 "%s  %.3f s of virtual time, %" PRIu64 " events\n",
             cli_style(ctx->color_out, CLI_HEADING), seed, cli_style(ctx->color_out, CLI_PLAIN),
             (double)r->now_ns * 1e-9, r->events);
-    sim_print_totals(ctx, &r->totals);
+    if (r->is_site) {
+        cli_out(ctx, "  site       %s\n", r->about);
+        sim_print_site(ctx, &r->site);
+    } else {
+        sim_print_totals(ctx, &r->totals);
+    }
     sim_print_faults(ctx, r->fired);
     for (uint32_t i = 0; i < r->links_count; i++) {
         const struct sim_link_report *l = &r->links[i];
@@ -135,21 +201,30 @@ static void sim_print_one(struct cli_context *ctx, uint64_t seed,
                 l->from, l->to, (double)l->bytes * 1e-6, l->utilisation * 100,
                 (double)l->cost_nusd * 1e-9);
     }
+    if (r->is_site) {
+        cli_out(ctx, "  values     %016" PRIx64 "\n", r->values_hash);
+    }
     cli_out(ctx, "  transcript %016" PRIx64 "\n", r->transcript_hash);
+    if (r->is_site) {
+        cli_out(ctx, "  verdict    %s%s\n",
+                r->verdict[0] == '\0' ? "every invariant held" : r->verdict,
+                r->lost_all ? "; the site lost all it had and began anew" : "");
+    }
 }
 
 /* The invariants did not hold: say which, and how to see it again. */
 static enum cli_exit sim_broken(struct cli_context *ctx, const char *script, uint64_t seed,
                                 const char *verdict)
 {
+    const char *what = cli_flag(ctx, "site") ? "--site" : script;
     char again[512];
 
     (void)snprintf(again, sizeof(again), "strait sim %s%s--seed %" PRIu64 " --transcript",
-                   script == NULL ? "" : script, script == NULL ? "" : " ", seed);
+                   what == NULL ? "" : what, what == NULL ? "" : " ", seed);
     return cli_error(ctx, CLI_ERROR_SIM_BROKEN, again, "seed %" PRIu64 ": %s", seed, verdict);
 }
 
-/* The script as given, or the built-in one. */
+/* The script as given, or a site by seed, or the built-in one. */
 static enum cli_exit sim_load(struct cli_context *ctx, const char *path,
                               struct sim_scenario **scenario_out)
 {
@@ -157,6 +232,11 @@ static enum cli_exit sim_load(struct cli_context *ctx, const char *path,
     struct text script = {0};
     enum err rc;
 
+    if (cli_flag(ctx, "site")) {
+        rc = sim_scenario_draw_site(scenario_out);
+        return rc == OK ? CLI_DONE
+                        : cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "no memory for a scenario");
+    }
     if (path == NULL) {
         rc = sim_scenario_parse("built-in", sim_scenario_builtin(), strlen(sim_scenario_builtin()),
                                 scenario_out, &text);
@@ -216,16 +296,59 @@ static void sim_progress(struct cli_context *ctx, uint64_t done, uint64_t runs, 
     }
 }
 
-static enum cli_exit sim_report_many(struct cli_context *ctx, uint64_t seed,
+static json_t *sim_kinds_json(const struct sim_sums *s)
+{
+    json_t *kinds = json_object();
+
+    for (int b = 0; b < SIM_BARRIERS; b++) {
+        json_object_set_new(kinds, sim_barriers[b],
+                            json_pack("{s:I, s:I}", "pull", (json_int_t)s->sites[b][0], "broadcast",
+                                      (json_int_t)s->sites[b][1]));
+    }
+    return kinds;
+}
+
+static void sim_print_kinds(struct cli_context *ctx, const struct sim_sums *s)
+{
+    char line[SIM_BARRIERS * 2 * 48] = "";
+    size_t size = 0;
+
+    for (int i = 0; i < SIM_BARRIERS * 2; i++) {
+        uint64_t count = s->sites[i / 2][i % 2];
+
+        if (count > 0) {
+            size += (size_t)snprintf(line + size, sizeof(line) - size, "%s%" PRIu64 " %s %s",
+                                     size == 0 ? "" : ", ", count, sim_barriers[i / 2],
+                                     node_delivery_name(i % 2 == 0 ? NODE_PULL : NODE_BROADCAST));
+        }
+    }
+    cli_out(ctx, "  sites      ");
+    cli_wrap(ctx->out, line, 13, 13, ctx->width);
+}
+
+static enum cli_exit sim_report_many_json(struct cli_context *ctx, uint64_t seed, bool site,
+                                          const struct sim_sums *s, int64_t took_ns)
+{
+    json_t *out =
+        json_pack("{s:s, s:I, s:I, s:b, s:f, s:I, s:f, s:o, s:o}", "kind", site ? "site" : "echo",
+                  "seed", (json_int_t)seed, "runs", (json_int_t)s->runs, "held", 1, "virtual_s",
+                  (double)s->virtual_ns * 1e-9, "events", (json_int_t)s->events, "seconds",
+                  (double)took_ns * 1e-9, "totals",
+                  site ? sim_site_json(&s->site) : sim_totals_json(&s->totals), "faults",
+                  sim_fired_json(s->fired));
+
+    if (site) {
+        (void)json_object_set_new(out, "sites", sim_kinds_json(s));
+        (void)json_object_set_new(out, "lost_all", json_integer((json_int_t)s->lost_all));
+    }
+    return cli_json(ctx, out);
+}
+
+static enum cli_exit sim_report_many(struct cli_context *ctx, uint64_t seed, bool site,
                                      const struct sim_sums *s, int64_t took_ns)
 {
     if (ctx->json) {
-        return cli_json(ctx, json_pack("{s:I, s:I, s:b, s:f, s:I, s:f, s:o, s:o}", "seed",
-                                       (json_int_t)seed, "runs", (json_int_t)s->runs, "held", 1,
-                                       "virtual_s", (double)s->virtual_ns * 1e-9, "events",
-                                       (json_int_t)s->events, "seconds", (double)took_ns * 1e-9,
-                                       "totals", sim_totals_json(&s->totals), "faults",
-                                       sim_fired_json(s->fired)));
+        return sim_report_many_json(ctx, seed, site, s, took_ns);
     }
     cli_out(ctx,
             "%sall %" PRIu64 " runs held%s  seeds %" PRIu64 " to %" PRIu64
@@ -233,7 +356,12 @@ static enum cli_exit sim_report_many(struct cli_context *ctx, uint64_t seed,
             cli_style(ctx->color_out, CLI_GOOD), s->runs, cli_style(ctx->color_out, CLI_PLAIN),
             seed, seed + s->runs - 1, (double)s->virtual_ns * 1e-9, s->events,
             (double)took_ns * 1e-9);
-    sim_print_totals(ctx, &s->totals);
+    if (site) {
+        sim_print_kinds(ctx, s);
+        sim_print_site(ctx, &s->site);
+    } else {
+        sim_print_totals(ctx, &s->totals);
+    }
     sim_print_faults(ctx, s->fired);
     return CLI_DONE;
 }
@@ -269,7 +397,8 @@ static enum cli_exit sim_many(struct cli_context *ctx, const char *path,
     if (ctx->progress) {
         (void)fprintf(ctx->err, "\r\033[K");
     }
-    return sim_report_many(ctx, seed, &sums, clock_mono_ns() - start_ns);
+    return sim_report_many(ctx, seed, sim_scenario_is_site(scenario), &sums,
+                           clock_mono_ns() - start_ns);
 }
 
 static enum cli_exit sim_list_faults(struct cli_context *ctx)
@@ -295,6 +424,15 @@ static enum cli_exit sim_list_faults(struct cli_context *ctx)
     return CLI_DONE;
 }
 
+/* What simulated hosts log has the time of this machine, and is in the transcript with theirs: it
+ * is shown only if somebody asked for it. */
+static void sim_hush(const struct cli_context *ctx)
+{
+    if (!cli_given(ctx, "log") && !cli_given(ctx, "verbose") && env_read().log == NULL) {
+        log_teardown();
+    }
+}
+
 static enum cli_exit sim_run(struct cli_context *ctx)
 {
     const char *path = cli_argument(ctx, 0);
@@ -306,9 +444,16 @@ static enum cli_exit sim_run(struct cli_context *ctx)
         return sim_list_faults(ctx);
     }
     if (cli_flag(ctx, "builtin")) {
-        cli_out(ctx, "%s", sim_scenario_builtin());
+        cli_out(ctx, "%s",
+                cli_flag(ctx, "site") ? sim_scenario_builtin_site() : sim_scenario_builtin());
         return CLI_DONE;
     }
+    if (cli_flag(ctx, "site") && path != NULL) {
+        return cli_error(ctx, CLI_ERROR_SETTINGS, "strait help sim",
+                         "--site draws a site by seed and takes no script: a script with a line "
+                         "that begins with \"site\" is a site without this option");
+    }
+    sim_hush(ctx);
     status = sim_load(ctx, path, &scenario);
     if (status != CLI_DONE) {
         return status;
@@ -329,23 +474,25 @@ const struct cli_command cli_command_sim = {
     .group = CLI_GROUP_RUN,
     .paragraphs =
         (const char *const[]){
-            "Builds regions, links and hosts from a script, runs an echo cluster on them with the "
-            "same protocol code that real processes use, lets faults happen, and checks after "
-            "every "
-            "event that no acknowledged update is lost or counted twice, that nothing goes back, "
-            "that limits hold, and that everything gets done once the faults stop.",
+            "Builds regions, links and hosts from a script, runs an echo cluster or a whole site "
+            "on them with the same protocol code that real processes use, lets faults happen, and "
+            "checks after every event that no acknowledged update is lost or counted twice, that "
+            "nothing goes back, that limits hold, and that everything gets done once the faults "
+            "stop.",
             "A script has one statement a line: seed NUMBER; lan [rate= delay= host=]; region "
-            "NAME; "
-            "link REGION REGION rate=100mbit [delay=40ms jitter= loss=0.1% price=0.02 stream=]; "
-            "server "
-            "NAME REGION; client NAME REGION server=NAME [updates= gap= floats= window= streams=]; "
-            "at "
-            "TIME FAULT [TARGET] [AMOUNT] [for TIME]; storm from TIME to TIME every TIME [only "
-            "FAULT,FAULT]; run TIME. What follows a # is a comment.",
+            "NAME; link REGION REGION rate=100mbit [delay=40ms jitter= loss=0.1% price=0.02 "
+            "stream=]; server NAME REGION; client NAME REGION server=NAME [updates= gap= floats= "
+            "window= streams=]; at TIME FAULT [TARGET] [AMOUNT] [for TIME]; storm from TIME to "
+            "TIME every TIME [only FAULT,FAULT]; run TIME. What follows a # is a comment.",
+            "With a line that begins with \"site\" it is a site, which has workers instead of "
+            "clients: site [barrier=bsp|ssp|tap staleness= delivery=pull|broadcast checkpoints= "
+            "deadline= order=fixed|any updates=whole|thirds clocks= tables= shards= commit= grace= "
+            "restore=]; server NAME REGION [lanes=]; worker NAME REGION [streams= compute= joins= "
+            "leaves=]; expect [updates= rebases= restores= duplicates= refused= checkpoints=].",
             "Virtual time: an hour takes a moment. The same script and seed give the same "
             "transcript, byte for byte. Without a script, a built-in one with three regions and "
-            "all "
-            "kinds of faults is run; --builtin prints it as a start for your own.",
+            "all kinds of faults is run; --builtin prints it as a start for your own. With --site, "
+            "the seed draws a site, its workers and what goes wrong with it.",
             NULL},
     .arguments = (const struct cli_argument[]){{.placeholder = "SCRIPT",
                                                 .help = "a scenario; - for standard input",
@@ -356,7 +503,7 @@ const struct cli_command cli_command_sim = {
         (const struct cli_option[]){
             {.name = "seed",
              .placeholder = "NUMBER",
-             .help = "seed of all randomness; default: the script's",
+             .help = "seed of all randomness; default: the script's, or 1",
              .kind = CLI_NUMBER,
              .max = INT64_MAX},
             {.name = "runs",
@@ -372,12 +519,15 @@ const struct cli_command cli_command_sim = {
              .kind = CLI_DURATION},
             {.name = "transcript", .help = "print every event worth a line instead of a summary"},
             {.name = "faults", .help = "list the kinds of faults and how scripts write them"},
-            {.name = "builtin", .help = "print the built-in scenario"},
+            {.name = "site", .help = "draw a site with faults by seed, instead of a script"},
+            {.name = "builtin", .help = "print the built-in scenario; with --site, one of a site"},
             {0}},
     .examples =
         (const struct cli_example[]){
             {"strait sim", "three regions, all kinds of faults, one seed"},
             {"strait sim --runs 1000", "a thousand seeds"},
+            {"strait sim --site --runs 500", "five hundred sites, each with faults of its own"},
+            {"strait sim --site --builtin > my.sim", "a start for the script of a site"},
             {"strait sim my.sim --seed 7 --transcript | less", "read what happened"},
             {0}},
     .run = sim_run,

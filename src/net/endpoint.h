@@ -137,6 +137,9 @@ void net_peer_close(struct net_peer *peer, const char *text);
 const struct pki_identity *net_peer_identity(const struct net_peer *peer);
 uint64_t net_peer_incarnation(const struct net_peer *peer);
 bool net_peer_is_up(const struct net_peer *peer);
+
+/* It dialled, and had known an earlier process of ours. */
+bool net_peer_knew_us(const struct net_peer *peer);
 bool net_peer_dialled(const struct net_peer *peer);
 
 /* How many streams the session has, live or not. Data with table 0 and chunk i goes on stream

@@ -593,6 +593,11 @@ const struct pki_identity *net_peer_identity(const struct net_peer *p)
     return &p->identity;
 }
 
+bool net_peer_knew_us(const struct net_peer *p)
+{
+    return p->holes;
+}
+
 uint64_t net_peer_incarnation(const struct net_peer *p)
 {
     return p->incarnation;

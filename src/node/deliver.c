@@ -180,14 +180,17 @@ static enum err node_deliver_chunk(struct node_session *s, uint32_t chunk)
 static enum err node_deliver_where(struct node_session *s)
 {
     struct node_lane *l = s->lane;
+    struct wire_clock where = {.clock = sync_version(&l->sync), .view = l->view};
 
+    node_copied_members(l, where.members);
     for (uint16_t i = 0; i < net_peer_streams(s->peer); i++) {
-        struct wire_clock where = {.stream = i, .clock = sync_version(&l->sync)};
         struct buf *frame;
-        enum err rc = net_peer_has_room(s->peer, 64)
-                          ? wire_clock_encode(l->pool, WIRE_ADVANCED, &where, &frame)
-                          : ERR_AGAIN;
+        enum err rc;
 
+        where.stream = i;
+        rc = net_peer_has_room(s->peer, WIRE_ADVANCED_BODY_BYTES_MAX)
+                 ? wire_clock_encode(l->pool, WIRE_ADVANCED, &where, &frame)
+                 : ERR_AGAIN;
         if (rc == OK) {
             rc = net_peer_send_sealed(s->peer, NET_DATA, frame);
             if (rc != OK) {

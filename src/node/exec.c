@@ -77,6 +77,9 @@ static void node_exec_expire(struct node_lane *l, const struct sync_action *a)
         node_deliver_late(s, &about, WIRE_LATE_NOT_MEMBER, a->clock + 1);
         s->told = true;
     }
+    if (l->copies_wait) {
+        loop_task_post(&l->drain);
+    }
 }
 
 static void node_exec_do(struct node_lane *l, const struct sync_action *a, struct node_payload *p,
@@ -150,7 +153,7 @@ void node_exec_leave(struct node_lane *l, uint32_t rank)
 
     l->by_rank[rank] = NULL;
     CHECK(node_exec(l, &event, NULL, NULL) == OK);
-    if (l->held_frames > 0) {
+    if (l->held_frames > 0 || l->copies_wait) {
         loop_task_post(&l->drain);
     }
 }

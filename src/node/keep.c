@@ -265,8 +265,8 @@ void node_keep_start(struct node_lane *l)
 {
     enum err rc;
 
-    if (l->config.store == NULL || l->restoring) {
-        return;
+    if (l->config.store == NULL || l->restoring || l->fresh) {
+        return; /* What a fresh one has is nothing, and would hide that there is nothing. */
     }
     if (l->saving) {
         l->save_again = true;
@@ -283,6 +283,18 @@ void node_keep_start(struct node_lane *l)
         loop_timer_start_in(&l->save_timer, 0);
     } else {
         keep_finish(l, rc);
+    }
+}
+
+void node_keep_asked(struct node_lane *l)
+{
+    bool asked = l->save_waiting_count > 0;
+
+    LIST_FOREACH (link, &l->sessions) {
+        asked = asked || LIST_ENTRY(link, struct node_session, link)->saves_count > 0;
+    }
+    if (asked) {
+        node_keep_start(l);
     }
 }
 

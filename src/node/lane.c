@@ -26,12 +26,17 @@ void node_lane_trace(struct node_lane *l, const char *fmt, ...)
     l->config.trace(line, l->config.user);
 }
 
+bool node_lane_begun(const struct node_lane *l)
+{
+    return !l->fresh || l->restoring || l->begun_elsewhere;
+}
+
 /* Events of the endpoint. */
 
 static void lane_say_places(struct node_lane *l)
 {
     json_t *places = json_array();
-    json_t *fields = json_pack("{s:o}", "places", places);
+    json_t *fields = json_pack("{s:o, s:b}", "places", places, "begun", (int)node_lane_begun(l));
 
     for (uint32_t i = 0; i < l->places_count; i++) {
         (void)json_array_append_new(places, json_pack("{s:i, s:s}", "lane", (int)l->places[i].lane,
@@ -69,6 +74,9 @@ static void lane_up(struct net_peer *peer, bool restarted, void *user)
     }
     if (net_peer_user(peer) == NULL && node_session_open(l, peer) != OK) {
         net_peer_close(peer, "no memory for another session");
+    }
+    if (net_peer_knew_us(peer) && net_peer_identity(peer)->role == WIRE_ROLE_WORKER) {
+        node_restore_expected(l);
     }
     node_lane_trace(l, "%s is up%s", net_peer_identity(peer)->name, restarted ? ", restarted" : "");
 }
@@ -145,21 +153,13 @@ static void lane_writable(struct net_peer *peer, void *user)
     }
 }
 
-/* A worker has a sum or a whole chunk: what went into it is safe. */
 static void lane_acked(struct net_peer *peer, const struct wire_header *header, void *user)
 {
-    struct node_lane *l = user;
-    uint32_t index;
+    const struct node_lane *l = user;
+    struct node_session *s = net_peer_user(peer);
 
-    (void)peer;
-    if (l->ack != NODE_ACK_COPIED ||
-        (header->type != WIRE_BROADCAST && header->type != WIRE_SNAPSHOT_CHUNK) ||
-        (header->table & WIRE_TABLE_PLANE) != 0) {
-        return;
-    }
-    index = table_store_find(l->tables, header->table, header->chunk);
-    if (index != TABLE_STORE_NONE && header->clock >= l->chunks[index]->closed_version) {
-        node_claim_settle(&l->chunks[index]->closed);
+    if (l->ack == NODE_ACK_COPIED && s != NULL) {
+        node_copied_acked(s, header);
     }
 }
 
@@ -186,6 +186,7 @@ static void lane_drain(struct loop_task *task, void *user)
         next = link->next;
         node_session_drain(s);
     }
+    node_copied_look(l);
 }
 
 static void lane_retry(struct loop_timer *timer, void *user)
@@ -526,6 +527,8 @@ void node_lane_stats(struct node_lane *l, struct node_lane_stats *out)
         .table_bytes = table_store_bytes(l->tables),
         .pool_bytes = pool.bytes_reserved,
         .restoring = l->restoring,
+        .fresh = l->fresh,
+        .anew = l->anew,
         .starting = !sync_has_started(&l->sync),
         .hurried = l->patience_over,
     };

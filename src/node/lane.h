@@ -107,6 +107,8 @@ struct node_lane_stats {
     uint64_t table_bytes;
     uint64_t pool_bytes;
     bool restoring;
+    bool fresh;    /* Has had no member: there is nothing to keep. */
+    bool anew;     /* It began with nothing: no checkpoint, and nobody came back. */
     bool starting; /* Waits for more workers before it lets the first in. */
     bool hurried;  /* After a restart it went on without all workers, because they did not come. */
 };

@@ -92,10 +92,13 @@ struct node_session {
     uint64_t *offered;     /* The versions it has, by chunk; NULL: none. */
     uint32_t offered_count;
     bool told;                            /* That it is out. */
+    bool left_in;                         /* It was a member until it left by itself. */
     bool again;                           /* It was a member before: its copy is not as it began. */
     uint64_t wants[TABLE_COUNT_MAX / 64]; /* Tables that it keeps a copy of. */
     uint64_t since; /* Frames with smaller numbers belong to an earlier membership. If it wanted to
                      * go on and could not, all do: it will ask again as a new one. */
+    uint32_t view_joined; /* The first that it is in. */
+    uint32_t view_known;  /* That it has heard of. */
     uint32_t join_call;
     uint32_t site_call;
     uint64_t window_bytes; /* That it may have unacknowledged here. */
@@ -122,7 +125,9 @@ struct node_chunk {
     struct list open;   /* Claims whose updates are in the sum. */
     struct list closed; /* Claims whose updates are in the values. */
     uint64_t closed_version;
-    bool changed; /* Not as the table's init made it. */
+    uint64_t copied;    /* A version that .copied_by has, of whom not all have heard; zero: none. */
+    uint32_t copied_by; /* A rank. */
+    bool changed;       /* Not as the table's init made it. */
 };
 
 /* What a restarted lane knows of a chunk before its members are back. */
@@ -151,6 +156,8 @@ struct node_lane {
     uint64_t in_flight_bytes; /* Of the pool beside the sums. */
     uint64_t coming_bytes;    /* Of these for what comes from workers. */
     uint32_t sums_count;      /* Chunks that have a sum. */
+    uint32_t view;            /* Another number whenever a member comes. */
+    bool copies_wait;         /* Some chunk has .copied. */
     struct net_endpoint *endpoint;
     struct net_address address;
     struct net_peer *first;    /* Session with lane 0, if this server has another first lane. */
@@ -173,7 +180,9 @@ struct node_lane {
     float *scratch; /* One chunk of the widest table. */
     uint32_t scratch_elements;
     bool shut;
-    bool fresh; /* Nobody has been a member yet. */
+    bool anew;            /* It began with nothing. */
+    bool begun_elsewhere; /* Lane 0: another one has had members already. */
+    bool fresh;           /* Nobody has been a member yet. */
 
     /* Lane 0. */
     char (*lanes)[NET_ADDRESS_BYTES];
@@ -207,9 +216,10 @@ struct node_lane {
 
     /* After a restart. */
     bool restoring;
-    uint64_t restored_clock;   /* All that is up to here is in. */
-    uint32_t restored_members; /* To be waited for, if there is no roster. */
-    bool roster;               /* The checkpoint says who was in. */
+    uint64_t restored_clock;                  /* All that is up to here is in. */
+    uint32_t restored_members;                /* So many must come back at least. */
+    uint64_t expected[SYNC_MEMBERS_MAX / 64]; /* And these, as those who are back know. */
+    bool roster;                              /* The checkpoint says who was in. */
     bool patience_over;
     uint64_t restored_incarnation[SYNC_MEMBERS_MAX];
     struct node_restored *restored;
@@ -222,6 +232,8 @@ struct node_lane {
 };
 
 /* lane.c */
+/* Are there members, or were there some? */
+bool node_lane_begun(const struct node_lane *l);
 void node_lane_trace(struct node_lane *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Make room in all that is kept by chunk. */
 MUST_USE enum err node_lane_add_table(struct node_lane *l, uint16_t id,
@@ -265,6 +277,12 @@ void node_claim_acknowledge(struct node_session *s, uint64_t sequence, uint32_t 
                             uint64_t clock);      /* At once. */
 void node_claim_drop_all(struct node_session *s); /* And give their room back. */
 
+/* copied.c: what is safe in workers' copies. */
+void node_copied_acked(struct node_session *s, const struct wire_header *header);
+void node_copied_joined(struct node_session *s);
+void node_copied_look(struct node_lane *l); /* After somebody has gone. */
+void node_copied_members(const struct node_lane *l, uint64_t *members); /* Bits by rank. */
+
 /* room.c */
 void node_room_open(struct node_session *s);
 void node_room_close(struct node_session *s);
@@ -291,6 +309,7 @@ json_t *node_operate_tables(struct node_lane *l);
 
 /* keep.c: checkpoints. */
 void node_keep_start(struct node_lane *l);
+void node_keep_asked(struct node_lane *l); /* If somebody asked while there was nothing to keep. */
 void node_keep_init(struct node_lane *l);
 MUST_USE enum err node_keep_open(struct node_lane *l);
 void node_keep_deinit(struct node_lane *l);
@@ -299,7 +318,8 @@ bool node_keep_due(const struct node_lane *l);
 /* restore.c */
 MUST_USE enum err node_restore_load(struct node_lane *l, struct err_text *text);
 MUST_USE enum err node_restore_begin(struct node_lane *l);
-void node_restore_look(struct node_lane *l); /* Somebody came, offered or left. */
+void node_restore_expected(struct node_lane *l); /* Somebody knew an earlier life of the lane. */
+void node_restore_look(struct node_lane *l);     /* Somebody came, offered or left. */
 void node_restore_end(struct node_lane *l);
 void node_restore_forget(struct node_lane *l);
 

@@ -57,6 +57,7 @@ static json_t *operate_site_fields(struct node_lane *l)
         (void)json_array_append_new(lanes, json_string(l->lanes[i]));
     }
     (void)json_object_set_new(fields, "addresses", lanes);
+    (void)json_object_set_new(fields, "begun", json_boolean(node_lane_begun(l)));
     (void)json_object_set_new(fields, "tables", node_operate_tables(l));
     if (l->config.site.job[0] != '\0') {
         (void)json_object_set_new(fields, "job", json_string(l->config.site.job));
@@ -101,6 +102,8 @@ static enum err operate_lane(struct node_session *s, const json_t *fields)
     if (l->config.number != 0 || net_peer_identity(s->peer)->role != WIRE_ROLE_SERVER) {
         return ERR_PEER;
     }
+    l->begun_elsewhere =
+        l->begun_elsewhere || (l->fresh && json_is_true(json_object_get(fields, "begun")));
     for (size_t i = 0; i < json_array_size(places); i++) {
         const json_t *place = json_array_get(places, i);
         const char *address = json_string_value(json_object_get(place, "address"));
@@ -333,7 +336,8 @@ static enum err operate_table(struct node_session *s, uint32_t call, const json_
         changed = operate_subscribe(s, id);
     }
     return operate_answer(s, NODE_OP_TABLE, call,
-                          json_pack("{s:i, s:i}", "id", (int)id, "changed", (int)changed));
+                          json_pack("{s:i, s:i, s:b}", "id", (int)id, "changed", (int)changed, "in",
+                                    (int)(s->state == NODE_IN)));
 }
 
 /* Membership. */
@@ -343,10 +347,16 @@ void node_operate_admitted(struct node_session *s, uint64_t clock, bool resumed)
     struct node_lane *l = s->lane;
 
     s->state = NODE_IN;
+    s->left_in = false;
+    node_copied_joined(s);
     s->since = resumed ? 0 : s->since;
     s->told = false;
     s->resuming = false;
-    l->fresh = false;
+    if (l->fresh) {
+        l->fresh = false;
+        l->anew = true;
+        node_keep_asked(l);
+    }
     node_lane_trace(l, "worker %u is in from clock %" PRIu64 "%s", s->rank, clock,
                     resumed ? ", resumed" : "");
     if (operate_answer(s, NODE_OP_JOIN, s->join_call,
@@ -357,8 +367,7 @@ void node_operate_admitted(struct node_session *s, uint64_t clock, bool resumed)
     if (!resumed) {
         node_deliver_all_dirty(s, s->again);
     }
-    s->advance_due = true;
-    node_deliver_flush(s);
+    node_deliver_advance(l); /* The others hear of it. */
     loop_task_post(&l->drain);
 }
 
@@ -414,7 +423,7 @@ static void operate_pace(struct node_session *s, uint64_t wanted)
     }
 }
 
-/* Others have let a worker in: the site began long ago. If we know of nobody, we have restarted,
+/* Other lanes have had members: the site began long ago. If we know of nobody, we have restarted,
  * and those who know what we held must have the time to come back before anybody is let in. */
 static enum err operate_begun(struct node_lane *l)
 {
@@ -423,6 +432,18 @@ static enum err operate_begun(struct node_lane *l)
     }
     sync_restart(&l->sync);
     return OK;
+}
+
+/* Whom one who is back knows as members. */
+static void operate_expect(struct node_lane *l, const json_t *members)
+{
+    for (size_t i = 0; i < json_array_size(members); i++) {
+        json_int_t rank = json_integer_value(json_array_get(members, i));
+
+        if (rank >= 0 && rank < SYNC_MEMBERS_MAX) {
+            l->expected[rank / 64] |= UINT64_C(1) << (rank % 64);
+        }
+    }
 }
 
 static enum err operate_join(struct node_session *s, uint32_t call, uint64_t sequence,
@@ -471,10 +492,12 @@ static enum err operate_join(struct node_session *s, uint32_t call, uint64_t seq
         s->resume_entry = entry;
         s->offers_due = (uint32_t)offers;
         rc = l->restoring ? OK : node_restore_begin(l);
+        operate_expect(l, json_object_get(fields, "members"));
         node_restore_look(l);
         return rc;
     }
-    if (json_is_true(json_object_get(fields, "begun")) && !l->restoring) {
+    if ((json_is_true(json_object_get(fields, "begun")) || (l->fresh && l->begun_elsewhere)) &&
+        !l->restoring) {
         rc = operate_begun(l);
     }
     if (rc == OK && l->restoring) {
@@ -488,12 +511,13 @@ static enum err operate_leave(struct node_session *s, uint32_t call)
 {
     struct node_lane *l = s->lane;
 
+    s->left_in = s->left_in || s->state == NODE_IN; /* It may ask twice. */
     if (s->rank != NODE_RANK_ANY && l->by_rank[s->rank] == s) {
         node_exec_leave(l, s->rank);
     }
     s->state = NODE_OUT;
     s->told = true;
-    return operate_answer(s, NODE_OP_LEAVE, call, json_object());
+    return operate_answer(s, NODE_OP_LEAVE, call, json_pack("{s:b}", "in", (int)s->left_in));
 }
 
 /* Checkpoints on demand. */

@@ -185,6 +185,7 @@ enum err node_restore_begin(struct node_lane *l)
     if (rc == OK) {
         restore_postpone(l);
         l->restoring = true;
+        memset(l->expected, 0, sizeof(l->expected));
         l->restored_members = l->config.site.sync.members_min > 0
                                   ? l->config.site.sync.members_min
                                   : UINT32_MAX; /* Not known: wait all the time. */
@@ -192,6 +193,14 @@ enum err node_restore_begin(struct node_lane *l)
         node_lane_trace(l, "waits for workers to come back");
     }
     return rc;
+}
+
+/* New workers alone must not begin anew what others have gone on with. */
+void node_restore_expected(struct node_lane *l)
+{
+    if (l->fresh && !l->restoring && l->ack != NODE_ACK_TAKEN && node_restore_begin(l) != OK) {
+        LOG_WRN("node", "lane %u has no memory to wait for its workers", l->config.number);
+    }
 }
 
 /* The checkpoint is whole, but not ours: say so where the reader of its bytes could not. */
@@ -486,17 +495,20 @@ static bool restore_complete(const struct node_lane *l)
 
 /* Is everybody back whom the checkpoint knows? One who comes as a new process is back too, and has
  * nothing to bring. Copies may be newer than the checkpoint, and the newest may be with somebody
- * who joined after it: for them as many must come as there must be. */
+ * who joined after it: for them all must come whom those who are back know of. */
 static bool restore_all_back(const struct node_lane *l)
 {
     uint32_t here = 0;
+    uint32_t resuming = 0;
     uint32_t missing = 0;
 
     for (uint32_t r = 0; r < SYNC_MEMBERS_MAX; r++) {
         const struct node_session *s = l->by_rank[r];
 
-        missing += l->restored_incarnation[r] != 0 && s == NULL;
+        missing += s == NULL &&
+                   (l->restored_incarnation[r] != 0 || (l->expected[r / 64] >> (r % 64) & 1) != 0);
         here += s != NULL;
+        resuming += s != NULL && s->resuming;
         if (s != NULL && s->resuming && s->offers_due > 0) {
             return false;
         }
@@ -504,10 +516,12 @@ static bool restore_all_back(const struct node_lane *l)
     if (l->patience_over) {
         return true;
     }
-    if (l->roster && missing > 0) {
+    if (missing > 0) {
         return false;
     }
-    return (l->roster && l->ack == NODE_ACK_STORED) || here >= l->restored_members;
+    /* New processes bring nothing: somebody who knows more must come, or the time is over. */
+    return (l->roster && l->ack == NODE_ACK_STORED) ||
+           (here >= l->restored_members && resuming > 0);
 }
 
 void node_restore_look(struct node_lane *l)
@@ -588,7 +602,6 @@ static void restore_versions(struct node_lane *l)
 void node_restore_end(struct node_lane *l)
 {
     struct sync_event go_on = {.type = SYNC_CONTINUE};
-    bool save = l->save_waiting_count > 0;
 
     loop_timer_stop(&l->restore_timer);
     l->fresh = false;
@@ -616,10 +629,7 @@ void node_restore_end(struct node_lane *l)
         struct node_session *s = LIST_ENTRY(link, struct node_session, link);
 
         node_deliver_flush(s);
-        save = save || s->saves_count > 0;
     }
-    if (save) {
-        node_keep_start(l); /* Asked for while there was nothing to save. */
-    }
+    node_keep_asked(l);
     loop_task_post(&l->drain);
 }

@@ -80,6 +80,7 @@ static enum err server_lane_build(struct server_lane *l, struct err_text *text)
         .first = config->first,
         .store = l->store,
         .pace_bytes_per_s = config->pace_bytes_per_s,
+        .in_flight_bytes = config->in_flight_bytes / config->lanes,
         .wall_us = clock_wall_us,
         .trace = config->trace == NULL ? NULL : server_lane_trace,
         .user = l,
@@ -168,10 +169,10 @@ static void server_lane_save(struct server_lane *l)
     enum err rc = OK;
 
     node_lane_stats(l->node, &stats);
-    if (!stats.restoring) {
+    if (!stats.restoring && !stats.fresh) {
         rc = node_lane_save(l->node, server_lane_saved, l);
     }
-    if (rc != OK || stats.restoring) {
+    if (rc != OK || stats.restoring || stats.fresh) {
         server_lane_answer(&l->control, rc);
     }
 }

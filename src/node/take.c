@@ -10,6 +10,7 @@
 #include "wire/push.h"
 #include "wire/rows.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* Out of buffers: look again in a moment. */
@@ -22,6 +23,8 @@ static enum err node_take_later(struct node_session *s)
 static enum err node_take_refused(struct node_session *s, const struct wire_header *header,
                                   int reason, uint64_t open_clock)
 {
+    node_lane_trace(s->lane, "refuses a frame of worker %u for clock %" PRIu64 ": %s", s->rank,
+                    header->clock, wire_late_name((enum wire_late)reason));
     node_deliver_late(s, header, reason, open_clock);
     if (reason == WIRE_LATE_NOT_MEMBER) {
         s->told = true;
@@ -324,6 +327,8 @@ enum err node_take_item(struct node_session *s, const struct node_item *item)
         /* Sent before it asked to count as new: an update of a later clock than ours would wait for
          * clocks that nobody is going to have. The worker knows. */
         obs_counter_add(s->lane->counters.refused[WIRE_LATE_NOT_MEMBER], 1);
+        node_lane_trace(s->lane, "drops a frame that worker %u sent before it asked to join",
+                        s->rank);
         net_peer_ack(s->peer, item->header->sequence);
         return OK;
     }

@@ -69,6 +69,7 @@ static void worker_down(struct net_peer *peer, enum err why, const char *text, v
 
     (void)why;
     if (k != NULL) {
+        k->up_ns = loop_now_ns(k->worker->config.loop);
         (void)snprintf(k->trouble, sizeof(k->trouble), "%s", text);
         node_worker_notice(user, "lane %u is away: %s", k->number, text);
     }
@@ -333,6 +334,21 @@ enum node_standing node_worker_standing(const struct node_worker *w, uint32_t la
     return k->state == LINK_JOINING && k->resuming ? NODE_STANDING_OFFERED : NODE_STANDING_NONE;
 }
 
+int64_t node_worker_away_ns(const struct node_worker *w)
+{
+    int64_t now = loop_now_ns(w->config.loop);
+    int64_t longest = 0;
+
+    for (uint32_t i = 0; i < w->links_count; i++) {
+        const struct node_link *k = w->links[i];
+
+        if ((k->peer == NULL || !net_peer_is_up(k->peer)) && now - k->up_ns > longest) {
+            longest = now - k->up_ns;
+        }
+    }
+    return longest;
+}
+
 /* The clock that somebody wants to compute: the next one, if this one is being ended. */
 static uint64_t worker_wanted(const struct node_worker *w)
 {
@@ -373,9 +389,14 @@ bool node_worker_why(struct node_worker *w, char *out, size_t size)
                            address);
             return true;
         }
-        if (!list_empty(&k->requests) ||
-            (w->site.delivery == NODE_BROADCAST &&
-             !w->site.sync.policy->read(&w->site.sync, clock, k->advanced))) {
+        if (!list_empty(&k->requests)) {
+            (void)snprintf(out, size,
+                           "clock %llu: lane %u at %s has not answered yet; ask it with strait why",
+                           (unsigned long long)clock, k->number, address);
+            return true;
+        }
+        if (w->site.delivery == NODE_BROADCAST &&
+            !w->site.sync.policy->read(&w->site.sync, clock, k->advanced)) {
             (void)snprintf(
                 out, size,
                 "clock %llu: lane %u at %s has closed round %llu; ask it with strait why",

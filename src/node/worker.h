@@ -161,6 +161,9 @@ void node_worker_traffic(const struct node_worker *w, uint32_t lane, uint64_t *s
 const float *node_worker_chunk(const struct node_worker *w, uint16_t table, uint32_t chunk,
                                uint64_t *version_out);
 
+/* How long a lane has not been reached; zero: all are. */
+int64_t node_worker_away_ns(const struct node_worker *w);
+
 /* Why does it wait? A sentence for people; false if it does not. */
 bool node_worker_why(struct node_worker *w, char *out, size_t size);
 

@@ -128,13 +128,15 @@ static bool copy_is_on(const struct node_link *k, uint32_t index)
                                table_store_chunk(w->copy, index)) == k;
 }
 
-/* A chunk is at least of the round that the lane said was closed everywhere. */
+/* A chunk is at least of the round that the lane said was closed everywhere; unless it still has to
+ * come, because the table is being opened. */
 static uint64_t copy_version(const struct node_link *k, uint32_t index)
 {
-    uint64_t version = k->worker->copies[index].version;
+    const struct node_worker *w = k->worker;
+    uint64_t version = w->copies[index].version;
 
-    if (!k->worker->site.sync.policy->rounds) {
-        return version; /* It counts updates, not clocks. */
+    if (!w->site.sync.policy->rounds || !w->tables[table_store_table(w->copy, index)]->open) {
+        return version; /* Without rounds it counts updates, not clocks. */
     }
     return k->advanced_any && k->advanced > version ? k->advanced : version;
 }

@@ -45,6 +45,7 @@ enum err node_link_create(struct node_worker *w, uint32_t number, const struct n
     k->address = *address;
     list_init(&k->calls);
     list_init(&k->requests);
+    k->up_ns = loop_now_ns(w->config.loop);
     rc = loop_timer_init(&k->redial, w->config.loop, link_redial, k);
     if (rc != OK) {
         mem_free(k);
@@ -227,6 +228,7 @@ static void link_site_known(struct node_call *call, enum err rc, const json_t *f
             rc = table_store_create(w->site.shards, NULL, 0, &w->copy);
         }
         if (rc == OK) {
+            w->begun = json_is_true(json_object_get(fields, "begun"));
             w->rank = (uint32_t)rank;
             rc = link_site_lanes(w, fields);
         }
@@ -314,6 +316,7 @@ static void link_joined(struct node_call *call, enum err rc, const json_t *field
     }
     net_peer_limit(k->peer, window < LIMIT_WINDOW_BYTES ? window : LIMIT_WINDOW_BYTES);
     k->state = LINK_IN;
+    k->in_ns = loop_now_ns(w->config.loop);
     k->begun = false;
     k->resumable = true;
     if (!resumed) {
@@ -328,9 +331,7 @@ static void link_joined(struct node_call *call, enum err rc, const json_t *field
     } else if (!resumed && k->entry < w->floor) {
         node_link_say_clock(k, w->floor - 1); /* There is nothing to come before. */
     }
-    if (resumed) {
-        node_task_table_again(k);
-    }
+    node_task_table_again(k);
     node_read_again(k);
     node_worker_progress(w);
 }
@@ -357,6 +358,19 @@ json_t *node_link_tables(const struct node_worker *w)
     return tables;
 }
 
+/* The ranks that the lane had as members. */
+static json_t *link_members(const struct node_link *k)
+{
+    json_t *ranks = json_array();
+
+    for (int rank = 0; rank < 64 * WIRE_MEMBERS_WORDS; rank++) {
+        if ((k->members[rank / 64] >> (rank % 64) & 1) != 0) {
+            (void)json_array_append_new(ranks, json_integer(rank));
+        }
+    }
+    return ranks;
+}
+
 void node_link_join(struct node_link *k, bool resume)
 {
     struct node_worker *w = k->worker;
@@ -365,10 +379,12 @@ void node_link_join(struct node_link *k, bool resume)
     if (!w->site_known || k->peer == NULL || k->state == LINK_AWAY) {
         return;
     }
-    fields = json_pack("{s:o, s:i, s:b, s:b, s:b, s:I, s:I, s:i}", "tables", node_link_tables(w),
-                       "rank", (int)w->rank, "resume", (int)resume, "again", (int)w->was_in,
-                       "begun", (int)k->begun, "clock", (json_int_t)k->advanced, "entry",
-                       (json_int_t)k->entry, "offers", (int)(resume ? node_copy_offers(k) : 0));
+    fields =
+        json_pack("{s:o, s:i, s:b, s:b, s:b, s:I, s:I, s:i, s:o}", "tables", node_link_tables(w),
+                  "rank", (int)w->rank, "resume", (int)resume, "again", (int)w->was_in, "begun",
+                  (int)(k->begun || w->begun), "clock", (json_int_t)k->advanced, "entry",
+                  (json_int_t)k->entry, "offers", (int)(resume ? node_copy_offers(k) : 0),
+                  "members", resume && k->members_known ? link_members(k) : json_array());
     if (k->number < w->config.paces_count && w->config.paces[k->number].from > 0) {
         (void)json_object_set_new(fields, "pace",
                                   json_integer((json_int_t)w->config.paces[k->number].from));
@@ -382,6 +398,7 @@ void node_link_join(struct node_link *k, bool resume)
     memset(k->advanced_seen, 0, sizeof(k->advanced_seen));
     node_copy_forget_asked(k);
     if (!resume) {
+        k->members_known = false;
         k->advanced = 0;
         k->resumable = false;
         node_copy_reset(k);
@@ -444,19 +461,22 @@ void node_link_up(struct node_link *k, bool restarted)
 }
 
 /* A lane that has restarted and knows nothing waits for all workers of the site; but if others have
- * let us in, the site has begun long ago. */
+ * let us in a while ago, the site has begun long ago. */
 void node_link_hurry(struct node_link *k)
 {
     struct node_worker *w = k->worker;
-    bool elsewhere = false;
+    int64_t first = INT64_MAX; /* When another lane let us in. */
 
     for (uint32_t i = 0; i < w->links_count; i++) {
-        elsewhere = elsewhere || w->links[i]->state == LINK_IN;
+        if (w->links[i]->state == LINK_IN && w->links[i]->in_ns < first) {
+            first = w->links[i]->in_ns;
+        }
     }
-    if (k->state != LINK_JOINING || k->resuming || k->begun || !elsewhere) {
+    if (k->state != LINK_JOINING || k->resuming || k->begun || first == INT64_MAX) {
         return;
     }
-    if (loop_now_ns(w->config.loop) - k->asked_ns < (int64_t)WORKER_HURRY_MS * 1000000) {
+    first = k->asked_ns > first ? k->asked_ns : first;
+    if (loop_now_ns(w->config.loop) - first < (int64_t)WORKER_HURRY_MS * 1000000) {
         loop_timer_start_in(&w->poll, (int64_t)WORKER_HURRY_MS * 1000000);
         return;
     }
@@ -470,6 +490,7 @@ void node_link_lost(struct node_link *k, const char *text)
     node_worker_notice(k->worker, "lane %u is lost: %s", k->number, text);
     (void)snprintf(k->trouble, sizeof(k->trouble), "%s", text);
     node_worker_traffic(k->worker, k->number, &k->sent_bytes, &k->received_bytes);
+    k->up_ns = net_peer_is_up(k->peer) ? loop_now_ns(k->worker->config.loop) : k->up_ns;
     k->peer = NULL;
     k->state = LINK_AWAY;
     k->resumable = false;
@@ -532,6 +553,11 @@ static enum err link_advanced(struct node_link *k, const struct net_frame *frame
     if (wire_clock_decode(&frame->header, frame->body, frame->header.body_bytes, &where) != OK ||
         where.stream >= w->config.streams) {
         return ERR_PEER;
+    }
+    if (!k->members_known || (int32_t)(where.view - k->view) >= 0) {
+        k->view = where.view;
+        k->members_known = true;
+        memcpy(k->members, where.members, sizeof(k->members));
     }
     /* One more than the clock: zero is "none yet". */
     if (where.clock + 1 > k->advanced_seen[where.stream]) {

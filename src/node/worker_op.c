@@ -228,7 +228,9 @@ static void task_table_there(struct node_call *call, enum err rc, const json_t *
         node_task_end(w, t, rc, text->text);
         return;
     }
-    w->tables[t->table]->changed[call->on->number].due = (uint32_t)changed;
+    /* A lane that has not let us in sends nothing yet: it is asked again when it has. */
+    w->tables[t->table]->changed[call->on->number].due =
+        w->want_in && !json_is_true(json_object_get(fields, "in")) ? UINT32_MAX : (uint32_t)changed;
     t->remaining--;
     node_worker_progress(w);
 }
@@ -355,7 +357,7 @@ static bool task_table_whole(const struct node_worker *w, uint16_t id)
     return true;
 }
 
-/* A lane that has restarted does not know what it still had to send. */
+/* The lane has let us in, perhaps after a restart: only now it knows what it has to send. */
 void node_task_table_again(struct node_link *k)
 {
     struct node_worker *w = k->worker;
@@ -491,9 +493,11 @@ static void task_left(struct node_call *call, enum err rc, const json_t *fields,
     struct node_worker *w = call->on->worker;
     struct node_op_state *t = task_of(w, call->user);
 
-    (void)rc;
-    (void)fields;
     (void)text;
+    if (rc == OK && call->operation == NODE_OP_LEAVE &&
+        json_is_false(json_object_get(fields, "in"))) {
+        w->rebases++; /* Left out without having heard of it: its last updates do not count. */
+    }
     if (t != NULL && t->remaining > 0) {
         t->remaining--;
         node_worker_progress(w);

@@ -11,6 +11,7 @@
 #include "node/worker.h"
 #include "table/accum.h"
 #include "table/chunk.h"
+#include "wire/clock.h"
 
 enum {
     WORKER_CACHE_BYTES = 256 * 1024 * 1024,
@@ -54,10 +55,15 @@ struct node_link {
     bool join_due;    /* There was no memory to ask. */
     bool reads_due;   /* Some of .requests are to be made again. */
     int64_t asked_ns; /* When it was asked to let us in. */
+    int64_t in_ns;    /* When it did. */
+    int64_t up_ns;    /* When it was reached last; at first: when we began to try. */
     uint64_t entry;   /* First clock that counts here. */
     uint64_t advanced;
     uint64_t advanced_seen[LIMIT_STREAMS_PER_PEER];
     bool advanced_any;
+    uint32_t view;                        /* Of the lane's members, as last heard. */
+    uint64_t members[WIRE_MEMBERS_WORDS]; /* Who they were, by rank. */
+    bool members_known;
     uint64_t clock_due;  /* The end of this clock is still to be said. */
     uint64_t clock_said; /* The last one that was, in this session. */
     struct list calls;
@@ -152,6 +158,7 @@ struct node_worker {
     struct node_site site;
     bool site_known;
     bool site_asked;
+    bool begun; /* The site had members before we came. */
     uint32_t rank;
     struct node_link **links;
     uint32_t links_count;

@@ -44,20 +44,19 @@ struct scenario_run {
     uint64_t seed;
 };
 
-static enum err scenario_build_world(struct scenario_run *r)
+enum err scenario_places(const struct sim_scenario *s, struct sim_world *w)
 {
-    const struct sim_scenario *s = r->s;
     struct sim_region *region;
     enum err rc = OK;
 
     for (uint32_t i = 0; i < s->regions_count && rc == OK; i++) {
-        rc = sim_region_create(r->world, s->regions[i], &region);
+        rc = sim_region_create(w, s->regions[i], &region);
     }
     for (uint32_t i = 0; i < s->links_count && rc == OK; i++) {
         const struct scenario_link *l = &s->links[i];
 
-        rc = sim_link_set(r->world, sim_world_region_at(r->world, l->a),
-                          sim_world_region_at(r->world, l->b), &l->config);
+        rc =
+            sim_link_set(w, sim_world_region_at(w, l->a), sim_world_region_at(w, l->b), &l->config);
     }
     return rc;
 }
@@ -73,14 +72,13 @@ static enum err scenario_build_nodes(struct scenario_run *r)
         struct sim_echo_client client = n->client;
 
         client.server = n->server_name;
-        rc = n->server ? sim_echo_add_server(r->echo, n->name, region)
-                       : sim_echo_add_client(r->echo, n->name, region, &client);
+        rc = n->kind == SCENARIO_SERVER ? sim_echo_add_server(r->echo, n->name, region)
+                                        : sim_echo_add_client(r->echo, n->name, region, &client);
     }
     return rc;
 }
 
-/* When may it end? Not before the last fault. */
-static int64_t scenario_faults_end(const struct sim_scenario *s)
+int64_t scenario_faults_end(const struct sim_scenario *s)
 {
     int64_t end_ns = s->storm.on ? s->storm.until_ns : 0;
 
@@ -106,9 +104,8 @@ static void scenario_go(struct scenario_run *r)
     }
 }
 
-static enum err scenario_report_links(struct scenario_run *r, struct sim_scenario_result *out)
+enum err scenario_report_links(struct sim_world *w, struct sim_scenario_result *out)
 {
-    struct sim_world *w = r->world;
     uint32_t n = sim_world_regions(w);
     double seconds = (double)sim_world_now_ns(w) * 1e-9;
 
@@ -141,7 +138,7 @@ static enum err scenario_report(struct scenario_run *r, bool trace, struct sim_s
 {
     const char *verdict = sim_echo_verdict(r->echo);
     const char *transcript = sim_world_transcript(r->world);
-    enum err rc = scenario_report_links(r, out);
+    enum err rc = scenario_report_links(r->world, out);
 
     (void)snprintf(out->verdict, sizeof(out->verdict), "%s", verdict == NULL ? "" : verdict);
     out->now_ns = sim_world_now_ns(r->world);
@@ -160,10 +157,10 @@ static enum err scenario_report(struct scenario_run *r, bool trace, struct sim_s
     return rc;
 }
 
-enum err sim_scenario_run(const struct sim_scenario *s, const struct sim_scenario_options *options,
-                          struct sim_scenario_result *result_out, struct err_text *text)
+static enum err scenario_echo(const struct sim_scenario *s,
+                              const struct sim_scenario_options *options,
+                              struct sim_scenario_result *out)
 {
-    struct sim_scenario_result result = {0};
     struct sim_world_config config = s->world;
     struct scenario_run *r = mem_zalloc(sizeof(*r));
     enum err rc;
@@ -181,7 +178,7 @@ enum err sim_scenario_run(const struct sim_scenario *s, const struct sim_scenari
     config.segments_max = config.flows_max * SCENARIO_SEGMENTS_PER_FLOW;
     rc = sim_world_create(&config, &r->world);
     if (rc == OK) {
-        rc = scenario_build_world(r);
+        rc = scenario_places(s, r->world);
     }
     if (rc == OK) {
         rc = scenario_build_nodes(r);
@@ -191,19 +188,30 @@ enum err sim_scenario_run(const struct sim_scenario *s, const struct sim_scenari
     }
     if (rc == OK) {
         scenario_go(r);
-        rc = scenario_report(r, options->trace, &result);
-    }
-    if (rc != OK) {
-        sim_scenario_result_deinit(&result);
-        (void)err_text_set(text, rc, "cannot run the scenario: %s", err_string(rc));
-    } else {
-        *result_out = result;
+        rc = scenario_report(r, options->trace, out);
     }
     sim_scenario_faults_destroy(r->faults);
     sim_echo_destroy(r->echo);
     sim_world_destroy(r->world);
     mem_free(r);
     return rc;
+}
+
+enum err sim_scenario_run(const struct sim_scenario *s, const struct sim_scenario_options *options,
+                          struct sim_scenario_result *result_out, struct err_text *text)
+{
+    struct sim_scenario_result result = {0};
+    struct err_text why = {0};
+    enum err rc = sim_scenario_is_site(s) ? scenario_drill(s, options, &result, &why)
+                                          : scenario_echo(s, options, &result);
+
+    if (rc != OK) {
+        sim_scenario_result_deinit(&result);
+        return err_text_set(text, rc, "cannot run the scenario: %s",
+                            why.text[0] != '\0' ? why.text : err_string(rc));
+    }
+    *result_out = result;
+    return OK;
 }
 
 void sim_scenario_result_deinit(struct sim_scenario_result *result)

@@ -1,4 +1,5 @@
-/* Scenarios: a world, an echo cluster in it and what goes wrong, from a small script.
+/* Scenarios: a world, who is in it and what goes wrong, from a small script. In it is an echo
+ * cluster, or a site if the script has a line that begins with "site".
  *
  *     seed 7
  *     region eu
@@ -11,12 +12,19 @@
  *     storm from 10s to 30s every 200ms only kill,cut,flip
  *     run 60s
  *
+ *     site barrier=ssp staleness=1 delivery=broadcast clocks=10
+ *     server s1 eu lanes=2
+ *     worker w1 us compute=50ms
+ *     worker w2 eu joins=5s leaves=8
+ *     expect rebases=0
+ *
  * One statement a line, '#' begins a comment. Nothing happens before the whole script has been
  * read and found good. docs/SIMULATOR.md lists all statements. */
 
 #ifndef SIM_SCENARIO_H
 #define SIM_SCENARIO_H
 
+#include "sim/drill.h"
 #include "sim/echo.h"
 #include "sim/fault.h"
 #include "sim/link.h"
@@ -37,6 +45,11 @@ struct sim_scenario;
 MUST_USE enum err sim_scenario_parse(const char *name, const char *script, size_t size,
                                      struct sim_scenario **scenario_out, struct err_text *text);
 void sim_scenario_destroy(struct sim_scenario *s);
+
+/* A site with faults, all of it drawn by the seed of each run. ERR_NOMEM. */
+MUST_USE enum err sim_scenario_draw_site(struct sim_scenario **scenario_out);
+
+bool sim_scenario_is_site(const struct sim_scenario *s);
 
 /* The seed that the script names, or 1. */
 uint64_t sim_scenario_seed(const struct sim_scenario *s);
@@ -62,7 +75,14 @@ struct sim_scenario_result {
     uint64_t events;
     uint64_t transcript_hash;
     struct text transcript; /* If asked for. */
-    struct sim_echo_totals totals;
+    bool is_site;
+    struct sim_echo_totals totals; /* Of an echo cluster. */
+    struct sim_drill_totals site;  /* Of a site, */
+    const char *barrier;           /* what kind it is, */
+    enum node_delivery delivery;
+    char about[160];      /* the same in words, */
+    uint64_t values_hash; /* what its tables hold in the end, */
+    bool lost_all;        /* and as in struct sim_drill_result. */
     uint64_t fired[SIM_FAULT_KINDS];
     struct sim_link_report *links; /* Between different regions. */
     uint32_t links_count;
@@ -95,7 +115,9 @@ MUST_USE enum err sim_scenario_faults_create(const struct sim_scenario *s, struc
 void sim_scenario_faults_destroy(struct sim_scenario_faults *f); /* NULL is allowed. */
 uint64_t sim_scenario_faults_fired(const struct sim_scenario_faults *f, enum sim_fault_kind kind);
 
-/* The scenario that is run when none is given: three regions, all kinds of faults. */
+/* The scenario that is run when none is given: three regions, all kinds of faults. And a site, as a
+ * start for scripts. */
 const char *sim_scenario_builtin(void);
+const char *sim_scenario_builtin_site(void);
 
 #endif

@@ -1,142 +1,11 @@
-/* Reading scripts: words of a line, statement by statement. */
+/* Reading scripts, statement by statement. */
 
 #include "base/mem.h"
-#include "base/units.h"
-#include "net/pki.h"
-#include "sim/scenario_state.h"
+#include "sim/scenario_line.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { SCENARIO_WORDS_MAX = 32 };
-
 #define SCENARIO_RUN_DEFAULT_NS INT64_C(600000000000)
-
-/* One line being read. */
-struct scenario_line {
-    struct sim_scenario *s;
-    const char *name;
-    uint32_t number;
-    struct err_text *text;
-    char chars[SIM_SCENARIO_LINE_BYTES];
-    char *words[SCENARIO_WORDS_MAX];
-    uint32_t words_count;
-};
-
-static enum err scenario_fail(struct scenario_line *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-static enum err scenario_fail(struct scenario_line *l, const char *fmt, ...)
-{
-    char what[ERR_TEXT_BYTES / 2];
-    va_list args;
-
-    va_start(args, fmt);
-    (void)vsnprintf(what, sizeof(what), fmt, args);
-    va_end(args);
-    return err_text_set(l->text, ERR_MALFORMED, "%.128s:%u: %s", l->name, l->number, what);
-}
-
-/* Have a units function's complaint carry the place. */
-static enum err scenario_units(struct scenario_line *l, enum err rc, const struct err_text *why)
-{
-    return rc == OK ? OK : scenario_fail(l, "%.200s", why->text);
-}
-
-static enum err scenario_time(struct scenario_line *l, const char *word, int64_t *ns_out)
-{
-    struct err_text why = {0};
-
-    return scenario_units(l, units_time_parse(word, ns_out, &why), &why);
-}
-
-static enum err scenario_rate(struct scenario_line *l, const char *word, uint64_t *rate_out)
-{
-    struct err_text why = {0};
-
-    return scenario_units(l, units_rate_parse(word, rate_out, &why), &why);
-}
-
-static enum err scenario_percent(struct scenario_line *l, const char *word, uint32_t *ppm_out)
-{
-    struct err_text why = {0};
-
-    return scenario_units(l, units_percent_parse(word, ppm_out, &why), &why);
-}
-
-static enum err scenario_count(struct scenario_line *l, const char *word, uint64_t least,
-                               uint64_t most, uint64_t *count_out)
-{
-    size_t size = strlen(word);
-    uint64_t value;
-
-    if (size == 0 || size > 18 || strspn(word, "0123456789") != size) {
-        return scenario_fail(l, "'%.40s' is not a whole number", word);
-    }
-    value = strtoull(word, NULL, 10);
-    if (value < least || value > most) {
-        return scenario_fail(l, "%.40s is not between %llu and %llu", word,
-                             (unsigned long long)least, (unsigned long long)most);
-    }
-    *count_out = value;
-    return OK;
-}
-
-/* Dollars per gigabyte, up to nine decimals. */
-static enum err scenario_price(struct scenario_line *l, const char *word, uint64_t *nusd_out)
-{
-    const char *point = strchr(word, '.');
-    size_t whole = point == NULL ? strlen(word) : (size_t)(point - word);
-    const char *decimals = point == NULL ? "" : point + 1;
-    uint64_t nusd = 0;
-
-    if (whole == 0 || whole > 6 || strspn(word, "0123456789") != whole || strlen(decimals) > 9 ||
-        strspn(decimals, "0123456789") != strlen(decimals)) {
-        return scenario_fail(l, "'%.40s' is no price; write dollars per gigabyte, as 0.02", word);
-    }
-    for (size_t i = 0; i < whole; i++) {
-        nusd = nusd * 10 + (uint64_t)(word[i] - '0');
-    }
-    for (size_t i = 0; i < 9; i++) {
-        nusd = nusd * 10 + (i < strlen(decimals) ? (uint64_t)(decimals[i] - '0') : 0);
-    }
-    *nusd_out = nusd;
-    return OK;
-}
-
-static enum err scenario_region(struct scenario_line *l, const char *word, uint32_t *region_out)
-{
-    for (uint32_t i = 0; i < l->s->regions_count; i++) {
-        if (strcmp(l->s->regions[i], word) == 0) {
-            *region_out = i;
-            return OK;
-        }
-    }
-    return scenario_fail(l, "no region '%.64s'; say 'region %.64s' before this line", word, word);
-}
-
-/* The value of "key=value" if @word is of that key, else NULL. */
-static const char *scenario_value(const char *word, const char *key)
-{
-    size_t size = strlen(key);
-
-    return strncmp(word, key, size) == 0 && word[size] == '=' ? word + size + 1 : NULL;
-}
-
-static enum err scenario_name(struct scenario_line *l, const char *word, char *out)
-{
-    if (!pki_name_valid(word)) {
-        return scenario_fail(l, "'%.64s' is no name; use 1 to 64 of A-Z a-z 0-9 . _ -", word);
-    }
-    (void)snprintf(out, SIM_SCENARIO_NAME_BYTES, "%s", word);
-    return OK;
-}
-
-static enum err scenario_need(struct scenario_line *l, uint32_t words, const char *form)
-{
-    return l->words_count >= words ? OK : scenario_fail(l, "write: %s", form);
-}
 
 static enum err scenario_do_seed(struct scenario_line *l)
 {
@@ -278,45 +147,26 @@ static enum err scenario_client_option(struct scenario_line *l, const char *word
                          "'%.40s' is not of server= updates= gap= floats= window= streams=", word);
 }
 
-/* Common to servers and clients: name and region. */
-static enum err scenario_node_begin(struct scenario_line *l, struct scenario_node *n)
-{
-    struct sim_scenario *s = l->s;
-    enum err rc = scenario_name(l, l->words[1], n->name);
-
-    if (rc == OK) {
-        rc = scenario_region(l, l->words[2], &n->region);
-    }
-    for (uint32_t i = 0; i < s->nodes_count && rc == OK; i++) {
-        if (strcmp(s->nodes[i].name, n->name) == 0) {
-            rc =
-                scenario_fail(l, "'%s' is there already, since line %u", n->name, s->nodes[i].line);
-        }
-    }
-    if (rc == OK && s->nodes_count == SIM_SCENARIO_NODES_MAX) {
-        rc = scenario_fail(l, "more than %d hosts", SIM_SCENARIO_NODES_MAX);
-    }
-    n->line = l->number;
-    return rc;
-}
-
 static enum err scenario_do_server(struct scenario_line *l)
 {
-    struct scenario_node n = {.server = true};
-    enum err rc = scenario_need(l, 3, "server NAME REGION");
+    struct scenario_node n = {.kind = SCENARIO_SERVER};
+    enum err rc = scenario_need(l, 3, "server NAME REGION [lanes=N]");
 
     if (rc == OK) {
         rc = scenario_node_begin(l, &n);
     }
+    for (uint32_t i = 3; i < l->words_count && rc == OK; i++) {
+        rc = scenario_server_option(l, l->words[i], &n);
+    }
     if (rc == OK) {
-        l->s->nodes[l->s->nodes_count++] = n;
+        scenario_node_add(l->s, &n);
     }
     return rc;
 }
 
 static enum err scenario_do_client(struct scenario_line *l)
 {
-    struct scenario_node n = {.client.updates = 100};
+    struct scenario_node n = {.kind = SCENARIO_CLIENT, .client.updates = 100};
     enum err rc = scenario_need(l, 4, "client NAME REGION server=NAME [updates=N] [gap=TIME] ...");
 
     if (rc == OK) {
@@ -329,8 +179,7 @@ static enum err scenario_do_client(struct scenario_line *l)
         rc = scenario_fail(l, "the client needs a server: server=NAME");
     }
     if (rc == OK) {
-        l->s->nodes[l->s->nodes_count++] = n;
-        l->s->clients_count++;
+        scenario_node_add(l->s, &n);
     }
     return rc;
 }
@@ -457,7 +306,8 @@ static enum err scenario_kinds(struct scenario_line *l, char *words, uint64_t *m
 
 static enum err scenario_do_storm(struct scenario_line *l)
 {
-    struct scenario_storm storm = {.on = true, .mask = (UINT64_C(1) << SIM_FAULT_KINDS) - 1};
+    struct scenario_storm storm = {
+        .line = l->number, .on = true, .mask = (UINT64_C(1) << SIM_FAULT_KINDS) - 1};
     const char *form = "storm from TIME to TIME every TIME [only FAULT,FAULT...]";
     enum err rc = scenario_need(l, 7, form);
 
@@ -503,6 +353,7 @@ static const struct {
     {"seed", scenario_do_seed}, {"lan", scenario_do_lan},       {"region", scenario_do_region},
     {"link", scenario_do_link}, {"server", scenario_do_server}, {"client", scenario_do_client},
     {"at", scenario_do_at},     {"storm", scenario_do_storm},   {"run", scenario_do_run},
+    {"site", scenario_do_site}, {"worker", scenario_do_worker}, {"expect", scenario_do_expect},
 };
 
 static enum err scenario_read_line(struct scenario_line *l)
@@ -528,30 +379,22 @@ static enum err scenario_read_line(struct scenario_line *l)
     }
     return scenario_fail(l,
                          "'%.40s' is no statement; there are seed lan region link server client "
-                         "at storm run",
+                         "site worker at storm expect run",
                          l->words[0]);
-}
-
-static const struct scenario_node *scenario_find(const struct sim_scenario *s, const char *name)
-{
-    for (uint32_t i = 0; i < s->nodes_count; i++) {
-        if (strcmp(s->nodes[i].name, name) == 0) {
-            return &s->nodes[i];
-        }
-    }
-    return NULL;
 }
 
 /* Names that may be used before the line that makes them. */
 static enum err scenario_check_names(struct scenario_line *l)
 {
     struct sim_scenario *s = l->s;
+    uint32_t last = l->number;
 
     for (uint32_t i = 0; i < s->nodes_count; i++) {
         const struct scenario_node *server = scenario_find(s, s->nodes[i].server_name);
 
         l->number = s->nodes[i].line;
-        if (!s->nodes[i].server && (server == NULL || !server->server)) {
+        if (s->nodes[i].kind == SCENARIO_CLIENT &&
+            (server == NULL || server->kind != SCENARIO_SERVER)) {
             return scenario_fail(l, "no server '%s'", s->nodes[i].server_name);
         }
     }
@@ -564,8 +407,8 @@ static enum err scenario_check_names(struct scenario_line *l)
             return scenario_fail(l, "no host '%s'", a->host);
         }
     }
-    l->number++;
-    return s->clients_count == 0 ? scenario_fail(l, "nobody does anything: add a client") : OK;
+    l->number = last + 1;
+    return OK;
 }
 
 static enum err scenario_read(struct scenario_line *l, const char *script, size_t size)
@@ -589,7 +432,16 @@ static enum err scenario_read(struct scenario_line *l, const char *script, size_
         rc = scenario_read_line(l);
         script += length + 1;
     }
-    return rc == OK ? scenario_check_names(l) : rc;
+    if (rc == OK) {
+        rc = scenario_check_site(l);
+    }
+    if (rc == OK) {
+        rc = scenario_check_names(l);
+    }
+    if (rc == OK && l->s->clients_count == 0 && l->s->workers_count == 0) {
+        rc = scenario_fail(l, "nobody does anything: add a client, or a site with workers");
+    }
+    return rc;
 }
 
 enum err sim_scenario_parse(const char *name, const char *script, size_t size,

@@ -29,6 +29,17 @@ static bool clock_header_valid(const struct wire_header *header)
     return header->codec == 0 && header->epoch == 0 && header->weight == 0;
 }
 
+/* Bytes up to the last one that is not zero. */
+static uint32_t clock_members_bytes(const struct wire_clock *clock)
+{
+    uint32_t bytes = WIRE_ADVANCED_BODY_BYTES_MAX;
+
+    while (bytes > 0 && (clock->members[(bytes - 1) / 8] >> ((bytes - 1) % 8 * 8) & 0xff) == 0) {
+        bytes--;
+    }
+    return bytes;
+}
+
 enum err wire_clock_encode(struct buf_pool *pool, enum wire_type type,
                            const struct wire_clock *clock, struct buf **frame_out)
 {
@@ -38,34 +49,50 @@ enum err wire_clock_encode(struct buf_pool *pool, enum wire_type type,
         .chunk = clock->stream,
         .clock = clock->clock,
         .origin = clock->origin,
+        .epoch = clock->view,
     };
+    uint32_t bytes = clock_members_bytes(clock);
+    uint8_t *body;
     enum err rc;
 
     CHECK(clock_type_valid(header.type));
-    if (clock->stream >= LIMIT_STREAMS_PER_PEER) {
+    if (clock->stream >= LIMIT_STREAMS_PER_PEER ||
+        (type == WIRE_CLOCK && (clock->view != 0 || bytes > 0))) {
         return ERR_INVALID;
     }
-    rc = wire_frame_take(pool, 0, frame_out);
-    if (rc == OK) {
-        wire_frame_seal(*frame_out, &header);
+    rc = wire_frame_take(pool, bytes, frame_out);
+    if (rc != OK) {
+        return rc;
     }
-    return rc;
+    body = bytes == 0 ? NULL : buf_append(*frame_out, bytes);
+    for (uint32_t i = 0; i < bytes; i++) {
+        body[i] = (uint8_t)(clock->members[i / 8] >> (i % 8 * 8));
+    }
+    wire_frame_seal(*frame_out, &header);
+    return OK;
 }
 
 enum err wire_clock_decode(const struct wire_header *header, const uint8_t *body, size_t size,
                            struct wire_clock *out)
 {
+    bool plain = header->type == WIRE_CLOCK;
+
     CHECK(clock_type_valid(header->type));
-    (void)body;
-    if (size != 0 || header->body_bytes != 0 || !clock_header_valid(header) || header->table != 0 ||
-        header->chunk >= LIMIT_STREAMS_PER_PEER) {
+    if (size != header->body_bytes || size > (plain ? 0 : WIRE_ADVANCED_BODY_BYTES_MAX) ||
+        header->codec != 0 || header->weight != 0 || header->table != 0 ||
+        (plain && header->epoch != 0) || header->chunk >= LIMIT_STREAMS_PER_PEER ||
+        (size > 0 && body[size - 1] == 0)) {
         return ERR_MALFORMED;
     }
     *out = (struct wire_clock){
         .stream = (uint16_t)header->chunk,
         .origin = header->origin,
         .clock = header->clock,
+        .view = header->epoch,
     };
+    for (uint32_t i = 0; i < size; i++) {
+        out->members[i / 8] |= (uint64_t)body[i] << (i % 8 * 8);
+    }
     return OK;
 }
 

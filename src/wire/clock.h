@@ -9,7 +9,7 @@
 
 #include "wire/frame.h"
 
-enum { WIRE_OFFER_CHUNKS_MAX = 4096 };
+enum { WIRE_OFFER_CHUNKS_MAX = 4096, WIRE_MEMBERS_WORDS = WIRE_ADVANCED_BODY_BYTES_MAX / 8 };
 
 /* WIRE_CLOCK, from a worker: everything I have for clocks up to .clock went before this, on this
  * stream. WIRE_ADVANCED, from a server: all that I send for rounds up to .clock went before this,
@@ -18,6 +18,9 @@ struct wire_clock {
     uint16_t stream; /* Below LIMIT_STREAMS_PER_PEER; the session sends it on that one. */
     uint32_t origin;
     uint64_t clock;
+    /* Advanced only: which members the server has. */
+    uint32_t view;                        /* Another number whenever one comes. */
+    uint64_t members[WIRE_MEMBERS_WORDS]; /* Bit r % 64 of word r / 64: rank r. */
 };
 
 /* Why an update was refused. Never reuse a value. */

@@ -57,6 +57,8 @@ static void clock_round_trip(enum wire_type type, const struct wire_clock *clock
     assert_int_equal(out.stream, clock->stream);
     assert_int_equal(out.origin, clock->origin);
     assert_int_equal(out.clock, clock->clock);
+    assert_int_equal(out.view, clock->view);
+    assert_memory_equal(out.members, clock->members, sizeof(out.members));
     buf_unref(frame);
 }
 
@@ -65,37 +67,84 @@ static void test_clock_and_advanced_round_trip(void **state)
     (void)state;
     for (uint16_t stream = 0; stream < LIMIT_STREAMS_PER_PEER; stream++) {
         struct wire_clock zero = {.stream = stream};
-        struct wire_clock extreme = {stream, UINT32_MAX, UINT64_MAX};
+        struct wire_clock extreme = {stream, UINT32_MAX, UINT64_MAX, 0, {0}};
 
         clock_round_trip(WIRE_CLOCK, &zero);
         clock_round_trip(WIRE_ADVANCED, &zero);
         clock_round_trip(WIRE_CLOCK, &extreme);
-        clock_round_trip(WIRE_ADVANCED, &extreme);
+        extreme.view = UINT32_MAX;
+        for (uint32_t bit = 0; bit < 64 * WIRE_MEMBERS_WORDS; bit++) {
+            extreme.members[bit / 64] |= UINT64_C(1) << (bit % 64);
+            clock_round_trip(WIRE_ADVANCED, &extreme);
+        }
     }
+}
+
+/* What neither may have, with a body that fits. */
+static void refuse_clock_lies(const struct buf *frame)
+{
+    struct wire_header header;
+    const uint8_t *body = testing_open(frame, &header);
+
+    for (uint32_t i = 0; i < 5; i++) {
+        struct wire_header lie = header;
+
+        lie.codec = i == 0;
+        lie.weight = i == 1;
+        lie.table = i == 2 ? WIRE_TABLE_PLANE : 0;
+        lie.chunk = i == 3 ? LIMIT_STREAMS_PER_PEER : i == 4 ? UINT32_MAX : lie.chunk;
+        assert_int_equal(decode_clock(&lie, body, header.body_bytes), ERR_MALFORMED);
+    }
+    assert_int_equal(decode_clock(&header, body, header.body_bytes), OK);
+}
+
+/* The set of members is as long as it must be. */
+static void test_members_of_advanced_have_one_form(void **state)
+{
+    uint8_t body[WIRE_ADVANCED_BODY_BYTES_MAX + 1] = {0};
+    struct wire_clock clock = {.clock = 1};
+    struct wire_header header;
+    struct buf *frame;
+
+    (void)state;
+    assert_int_equal(wire_clock_encode(testing_pool, WIRE_ADVANCED, &clock, &frame), OK);
+    (void)testing_open(frame, &header);
+    for (uint32_t size = 0; size <= sizeof(body); size++) {
+        bool fits = size <= WIRE_ADVANCED_BODY_BYTES_MAX;
+
+        header.body_bytes = size;
+        assert_int_equal(decode_clock(&header, body, size), size == 0 ? OK : ERR_MALFORMED);
+        if (size > 0) {
+            body[size - 1] = 0x80;
+            assert_int_equal(decode_clock(&header, body, size), fits ? OK : ERR_MALFORMED);
+            assert_int_equal(decode_clock(&header, body, size - 1), ERR_MALFORMED);
+            body[size - 1] = 0;
+        }
+    }
+    buf_unref(frame);
 }
 
 static void test_clock_and_advanced_golden_and_lies(void **state)
 {
     struct wire_clock clock = {.stream = 3, .origin = 0x31323334, .clock = 0x4142434445464748};
-    struct wire_header header;
     struct buf *frame;
 
     (void)state;
-    for (uint32_t i = 0; i < 2; i++) {
-        enum wire_type type = i == 0 ? WIRE_CLOCK : WIRE_ADVANCED;
-
-        assert_int_equal(wire_clock_encode(testing_pool, type, &clock, &frame), OK);
-        refuse_unused_fields(decode_clock, frame, true);
-        testing_truncate_admitted(decode_clock, frame);
-        (void)testing_open(frame, &header);
-        header.chunk = LIMIT_STREAMS_PER_PEER;
-        assert_int_equal(decode_clock(&header, NULL, 0), ERR_MALFORMED);
-        header.chunk = UINT32_MAX;
-        assert_int_equal(decode_clock(&header, NULL, 0), ERR_MALFORMED);
-        testing_message(frame, i == 0 ? "clock" : "advanced",
-                        i == 0 ? "clock of a worker, on stream 3" : "advanced, on stream 3",
-                        decode_clock);
-    }
+    assert_int_equal(wire_clock_encode(testing_pool, WIRE_CLOCK, &clock, &frame), OK);
+    refuse_unused_fields(decode_clock, frame, true);
+    refuse_clock_lies(frame);
+    testing_truncate_admitted(decode_clock, frame);
+    testing_message(frame, "clock", "clock of a worker, on stream 3", decode_clock);
+    clock.view = 0x21222324;
+    assert_int_equal(wire_clock_encode(testing_pool, WIRE_CLOCK, &clock, &frame), ERR_INVALID);
+    clock.members[1] = 0x61626364;
+    assert_int_equal(wire_clock_encode(testing_pool, WIRE_ADVANCED, &clock, &frame), OK);
+    refuse_clock_lies(frame);
+    testing_message(frame, "advanced", "advanced, on stream 3, with the members of a view",
+                    decode_clock);
+    clock.view = 0;
+    assert_int_equal(wire_clock_encode(testing_pool, WIRE_CLOCK, &clock, &frame), ERR_INVALID);
+    clock.members[1] = 0;
     clock.stream = LIMIT_STREAMS_PER_PEER;
     assert_int_equal(wire_clock_encode(testing_pool, WIRE_CLOCK, &clock, &frame), ERR_INVALID);
 }
@@ -266,6 +315,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clock_and_advanced_round_trip),
         cmocka_unit_test(test_clock_and_advanced_golden_and_lies),
+        cmocka_unit_test(test_members_of_advanced_have_one_form),
         cmocka_unit_test(test_late_round_trip),
         cmocka_unit_test(test_late_golden_and_lies),
         cmocka_unit_test(test_offer_round_trip_and_limits),

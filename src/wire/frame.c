@@ -67,7 +67,7 @@ static const struct wire_type_info frame_types[] = {
     [WIRE_BROADCAST] = {"broadcast", false, WIRE_SUM_BODY_BYTES_MAX, ROLES_TREE},
     /* Not control: each speaks of the chunks before it. */
     [WIRE_CLOCK] = {"clock", false, 0, WIRE_ROLE_WORKER},
-    [WIRE_ADVANCED] = {"advanced", false, 0, ROLES_SERVING},
+    [WIRE_ADVANCED] = {"advanced", false, WIRE_ADVANCED_BODY_BYTES_MAX, ROLES_SERVING},
     [WIRE_LATE] = {"late", false, WIRE_LATE_BODY_BYTES, ROLES_SERVING},
     [WIRE_DELTA] = {"delta", false, WIRE_UPDATE_BODY_BYTES_MAX, ROLES_SERVING},
     /* Not control: neither may overtake the chunks between them. */

@@ -116,6 +116,7 @@ struct wire_header {
 /* Largest bodies of the types that have a natural maximum; the messages' headers say why. */
 enum {
     WIRE_HELLO_BODY_BYTES_MAX = 4096,
+    WIRE_ADVANCED_BODY_BYTES_MAX = 32,
     WIRE_REFUSE_BODY_BYTES_MAX = 8 + LIMIT_REASON_BYTES,
     WIRE_HEARTBEAT_BODY_BYTES = 32,
     WIRE_PROBE_REPORT_BODY_BYTES_MAX = 8 + 128 * 8,

@@ -15,6 +15,19 @@ at 100ms kill s1 for 300ms
 run 30s
 """
 
+SITE = """
+site barrier=bsp delivery=pull checkpoints=2 clocks=4 tables=1
+region eu
+region us
+link eu us rate=8mbit delay=10ms price=0.02
+server s0 eu
+worker w0 eu compute=50ms
+worker w1 us compute=80ms
+at 500ms kill s0 for 300ms
+expect updates=8 rebases=0
+run 30s
+"""
+
 
 @pytest.fixture
 def script(strait):
@@ -88,6 +101,100 @@ def test_work_that_is_not_done_fails_and_says_how_to_see_it_again(strait):
     assert done.returncode == 1
     assert "error[STRAIT-0402]: seed 1: w1: 0 of 5 acknowledged" in done.stderr
     assert "strait sim cut.sim --seed 1 --transcript" in done.stderr
+
+
+@pytest.fixture
+def site_script(strait):
+    path = strait.folder / "site.sim"
+    path.write_text(SITE)
+    return path
+
+
+def test_a_site_for_people(strait, site_script):
+    text = strait.ok("sim", site_script, "--seed", "2")
+    assert text.startswith("seed 2  ")
+    assert "site       bsp pull, lanes 1, workers 2, clocks 4, a checkpoint every 2\n" in text
+    assert "updates    8 counted, " in text
+    assert "recovery   0 rebases, " in text
+    assert "faults     kill 1\n" in text
+    assert "verdict    every invariant held\n" in text
+
+
+def test_a_site_as_json(strait, site_script):
+    answer = strait.json("sim", site_script)
+    assert answer["kind"] == "site" and answer["held"] is True and answer["verdict"] == ""
+    assert (answer["barrier"], answer["delivery"]) == ("bsp", "pull")
+    assert answer["totals"]["updates_counted"] == 8 and answer["totals"]["rebases"] == 0
+    assert answer["faults"]["kill"] == 1 and answer["lost_all"] is False
+    assert {(link["from"], link["to"]) for link in answer["links"]} == {("eu", "us"), ("us", "eu")}
+    many = strait.json("sim", site_script, "--runs", "5")
+    assert many["runs"] == 5 and many["totals"]["updates_counted"] == 40
+    assert many["sites"]["bsp"] == {"pull": 5, "broadcast": 0}
+
+
+def test_the_transcript_of_a_site_says_what_happens_in_it(strait, site_script):
+    done = strait.run("sim", site_script, "--transcript")
+    assert done.returncode == 0 and done.stderr == ""
+    for line in ("w0: is in, from clock 1", "w1: computes clock 2 with round 1",
+                 "w1: pushes clock 2", "s0: dense round 2 = w0@2 + w1@2", "world: kill s0",
+                 "s0: dense is restored to round ", "w0: has left"):
+        assert f"] {line}" in done.stdout, line
+    assert done.stdout == strait.ok("sim", site_script, "--transcript")
+
+
+def test_sites_drawn_by_seed(strait):
+    answer = strait.json("sim", "--site", "--runs", "30", "--seed", "7")
+    assert answer["kind"] == "site" and answer["runs"] == 30 and answer["held"] is True
+    assert sum(sum(kind.values()) for kind in answer["sites"].values()) == 30
+    assert answer["faults"]["kill"] > 0 and answer["totals"]["updates_counted"] > 1000
+    done = strait.run("sim", "--site", "--runs", "30", "--seed", "7")
+    assert done.stdout.startswith("all 30 runs held  seeds 7 to 36, ")
+    assert "  sites      " in done.stdout and "rebases" in done.stdout and done.stderr == ""
+
+
+def test_one_site_drawn_by_seed(strait):
+    one = strait.json("sim", "--site", "--seed", "12")
+    assert one["kind"] == "site" and one["seed"] == 12
+    assert one["barrier"] in one["site"] and one["delivery"] in one["site"]
+    transcript = strait.ok("sim", "--site", "--seed", "12", "--transcript")
+    assert "w0: computes clock 1 with round" in transcript
+    assert strait.json("sim", "--site")["seed"] == 1
+
+
+def test_what_the_builtin_prints_of_a_site_can_be_run(strait):
+    (strait.folder / "b.sim").write_text(strait.ok("sim", "--site", "--builtin"))
+    answer = strait.json("sim", "b.sim")
+    assert answer["kind"] == "site" and answer["held"] is True and answer["faults"]["kill"] > 0
+
+
+def test_a_count_that_was_not_expected_fails_and_says_how_to_see_it_again(strait, site_script):
+    site_script.write_text(SITE.replace("updates=8", "updates=9"))
+    done = strait.run("sim", "site.sim", "--runs", "3")
+    assert done.returncode == 1
+    assert "error[STRAIT-0402]: seed 1: line 10 expects updates=9, but it is 8" in done.stderr
+    assert "strait sim site.sim --seed 1 --transcript" in done.stderr
+
+
+def test_a_site_that_does_not_get_done_says_who_is_stuck(strait, site_script):
+    site_script.write_text(SITE.replace("run 30s", "run 100ms"))
+    done = strait.run("sim", "site.sim")
+    assert done.returncode == 1 and "does not get beyond clock" in done.stderr
+
+
+def test_what_does_not_go_together_in_a_site_is_told_with_its_line(strait, site_script):
+    site_script.write_text(SITE + "client w2 us server=s0\n")
+    text = strait.fails(78, "STRAIT-0401", "sim", "site.sim")
+    assert "site.sim:12: a client is of an echo cluster, but line 2 describes a site" in text
+    text = strait.fails(2, "STRAIT-0010", "sim", "--site", "site.sim")
+    assert "--site draws a site by seed and takes no script" in text
+
+
+def test_hosts_log_only_if_asked(strait, site_script):
+    site_script.write_text(SITE.replace("clocks=4", "clocks=4 deadline=1ms").replace(
+        " rebases=0", "").replace("updates=8", "restores=0"))
+    assert "WARN" not in strait.run("sim", "site.sim").stderr
+    assert "missed the deadline" in strait.run("sim", "site.sim", "--log", "warn").stderr
+    assert "missed the deadline" in strait.run("sim", "site.sim", env={"STRAIT_LOG": "warn"}).stderr
 
 
 def check_stream(stream):
