@@ -1,22 +1,15 @@
-/* Fit a line to points that are spread over several processes: each has its own points, all have
- * the same line. See README.md. */
+/* Fit one line to points of several processes, which stay where they are. See README.md. */
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strait.h>
 
 enum { POINTS = 1000, CLOCKS = 200 };
 
+static const char rule[] = "{\"apply\": \"sgd lr=0.5\", \"combine\": \"mean\"}";
 static strait *worker;
 
-static void on_interrupt(int number)
-{
-    (void)number;
-    strait_interrupt(worker);
-}
-
-/* Say why a call failed, and leave. */
+/* If a call failed, say why, and leave. */
 static void must(const char *what, int code)
 {
     if (code < 0) {
@@ -32,7 +25,7 @@ int main(int argc, char **argv)
 {
     static float x[POINTS], y[POINTS];
     struct strait_state info = {.size = sizeof(info)};
-    float line[2], gradient[2];
+    float line[2], gradient[2], error;
     uint64_t clock = 0;
     int table;
 
@@ -41,11 +34,8 @@ int main(int argc, char **argv)
         return 2;
     }
     must("open", strait_open(argv[1], &worker));
-    signal(SIGINT, on_interrupt);
     must("join", strait_join(worker, 60, &clock));
-    must("table",
-         strait_table_create(worker, "line", 1, 2,
-                             "{\"apply\": \"sgd lr=0.5\", \"combine\": \"mean\"}", 60, &table));
+    must("table", strait_table_create(worker, "line", 1, 2, rule, 60, &table));
     must("info", strait_info(worker, &info));
     srand(info.rank + 1); /* Points of its own: y = 3 x - 2, and noise. */
     for (int i = 0; i < POINTS; i++) {
@@ -56,8 +46,7 @@ int main(int argc, char **argv)
         must("read", strait_read(worker, table, 0, 2, line, 60));
         gradient[0] = gradient[1] = 0;
         for (int i = 0; i < POINTS; i++) {
-            float error = line[0] * x[i] + line[1] - y[i];
-
+            error = line[0] * x[i] + line[1] - y[i];
             gradient[0] += error * x[i] / POINTS;
             gradient[1] += error / POINTS;
         }

@@ -5,7 +5,10 @@
  * and in the simulator, and the same calls give the same numbers.
  *
  *     create -> tables -> { rows -> step } for clock 1, 2, ... -> evaluate now and then -> destroy
- */
+ *
+ * What a job keeps of its own between clocks (mf: its users' factors, lda: its tokens' topics) can
+ * be had as bytes and given back, so that a process that is started again goes on where the one
+ * before it ended (run/state.h). */
 
 #ifndef APP_APP_H
 #define APP_APP_H
@@ -13,6 +16,7 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -49,7 +53,7 @@ struct app_config {
     const char *data; /* A file or folder of the job's format; NULL or empty: generated. */
     uint32_t rank;    /* Which worker this is: its part of the data ... */
     uint32_t workers; /* ... is one of so many. */
-    uint64_t seed;    /* The same for all workers. */
+    uint64_t seed;    /* The same for all workers; any number, zero too. */
     uint32_t option_count;
     const struct app_option *options; /* Borrowed for the call. */
 };
@@ -97,12 +101,29 @@ struct app_ops {
     enum err (*rows)(struct app *a, uint64_t clock, uint32_t table, const uint32_t **rows_out,
                      uint32_t *count_out);
     /* Compute one clock. A worker without data writes no update and counts one sample. Allocates
-     * nothing. What a job keeps of its own between clocks (mf: its users' factors, lda: its tokens'
-     * topics) goes with the process. */
+     * nothing. */
     enum err (*step)(struct app *a, struct app_view *views, struct app_step *step);
     /* Judge the model as it is, on this worker's part of the data: all tables dense, with no room
      * for updates. Takes as long as a step or a few. */
     enum err (*evaluate)(struct app *a, const struct app_view *views, struct app_score *score);
+    const struct app_state_ops *state; /* NULL: it keeps nothing of its own between clocks. */
+};
+
+/* A job's own state as bytes. Their number is fixed when the job is created, and they are asked for
+ * and given in pieces, from the first to the last, whose sizes are multiples of four but for the
+ * last. */
+struct app_state_ops {
+    /* The tables hold what the state says (lda: its tokens are counted in them), so a state that is
+     * older than the last update leaves them wrong for ever. Else it only costs what was learnt
+     * since. */
+    bool exact;
+    uint64_t (*size)(const struct app *a);
+    /* A hash of what the state belongs to: this worker's part of the data, and all that gives the
+     * bytes their meaning. */
+    uint64_t (*about)(const struct app *a);
+    void (*save)(const struct app *a, uint64_t offset, uint8_t *out, size_t size);
+    /* ERR_CORRUPT if these bytes cannot be a state; the job is good for nothing then. */
+    enum err (*load)(struct app *a, uint64_t offset, const uint8_t *bytes, size_t size);
 };
 
 /* First field of every job's own state. */

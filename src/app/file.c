@@ -1,5 +1,6 @@
 #include "app/file.h"
 
+#include "base/fd.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -64,28 +65,6 @@ static enum err file_grow(struct file_bytes *f, size_t capacity)
     return OK;
 }
 
-/* Read @size bytes, or less at the end of the file. Returns the count, or -1 with errno. */
-static ssize_t file_read_some(int fd, uint8_t *out, size_t size)
-{
-    size_t done = 0;
-
-    while (done < size) {
-        ssize_t n = read(fd, out + done, size - done);
-
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            return -1;
-        }
-        if (n == 0) {
-            break;
-        }
-        done += (size_t)n;
-    }
-    return (ssize_t)done;
-}
-
 static enum err file_read_plain(struct file_bytes *f, int fd, uint64_t size)
 {
     enum err rc;
@@ -98,7 +77,7 @@ static enum err file_read_plain(struct file_bytes *f, int fd, uint64_t size)
     if (rc != OK) {
         return rc;
     }
-    n = file_read_some(fd, f->bytes, f->capacity);
+    n = fd_read_all(fd, f->bytes, f->capacity);
     if (n < 0) {
         return file_fault(f);
     }
@@ -168,7 +147,7 @@ static enum err file_unpack_all(struct file_bytes *f, int fd, z_stream *z, uint8
     bool between = false; /* Members: there the file may end. */
 
     for (;;) {
-        ssize_t n = file_read_some(fd, piece, FILE_PIECE_BYTES);
+        ssize_t n = fd_read_all(fd, piece, FILE_PIECE_BYTES);
 
         if (n < 0) {
             return file_fault(f);

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -189,14 +188,10 @@ uint32_t app_image_job_tables(const struct app *a, struct app_table *tables_out)
                               .rows = app_stack_elements(j->stack),
                               .width = 1,
                               .access = APP_DENSE,
+                              .init = "normal 1",
                               .combine = "samples"};
 
-    if (j->seed == 0) {
-        (void)snprintf(model.init, sizeof(model.init), "normal 1");
-    } else {
-        (void)snprintf(model.init, sizeof(model.init), "normal 1 seed=%llu",
-                       (unsigned long long)j->seed);
-    }
+    app_table_seed(&model, j->seed);
     memcpy(model.apply, j->apply, sizeof(model.apply));
     tables_out[0] = model;
     return 1;

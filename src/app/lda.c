@@ -23,6 +23,8 @@
 #include "app/jobs.h"
 #include "app/option.h"
 #include "app/sparse.h"
+#include "base/bytes.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/rng.h"
 
@@ -483,6 +485,55 @@ static enum err lda_evaluate(struct app *app, const struct app_view *views, stru
     return OK;
 }
 
+/* The state: the topic of each token, two bytes. */
+
+static uint64_t lda_state_size(const struct app *app)
+{
+    const struct lda *l = (const struct lda *)app;
+
+    return l->data.starts[l->data.count] * sizeof(*l->topics);
+}
+
+static uint64_t lda_state_about(const struct app *app)
+{
+    const struct lda *l = (const struct lda *)app;
+    const uint32_t *starts = l->data.starts, *tokens = l->data.tokens;
+    uint64_t parts[] = {l->data.words, l->data.first, l->topic_count,
+                        hash_bytes(starts, (l->data.count + UINT64_C(1)) * sizeof(*starts)),
+                        hash_bytes(tokens, starts[l->data.count] * sizeof(*tokens))};
+
+    return hash_bytes(parts, sizeof(parts));
+}
+
+static void lda_state_save(const struct app *app, uint64_t offset, uint8_t *out, size_t size)
+{
+    memcpy(out, (const uint8_t *)((const struct lda *)app)->topics + offset, size);
+}
+
+static enum err lda_state_load(struct app *app, uint64_t offset, const uint8_t *bytes, size_t size)
+{
+    struct lda *l = (struct lda *)app;
+    size_t first = (size_t)(offset / sizeof(*l->topics));
+
+    for (size_t i = 0; i < size / sizeof(*l->topics); i++) {
+        uint16_t topic = bytes_load16(bytes + i * sizeof(topic));
+
+        if (topic >= l->topic_count && topic != LDA_NONE) {
+            return ERR_CORRUPT;
+        }
+        l->topics[first + i] = topic;
+    }
+    return OK;
+}
+
+static const struct app_state_ops lda_state = {
+    .exact = true,
+    .size = lda_state_size,
+    .about = lda_state_about,
+    .save = lda_state_save,
+    .load = lda_state_load,
+};
+
 const struct app_ops app_lda = {
     .name = "lda",
     .summary = "topics of documents by collapsed Gibbs sampling",
@@ -502,4 +553,5 @@ const struct app_ops app_lda = {
     .rows = lda_rows,
     .step = lda_step,
     .evaluate = lda_evaluate,
+    .state = &lda_state,
 };

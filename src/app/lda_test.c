@@ -2,10 +2,8 @@
  * counts must stay those of the corpus; stale counts; odd data. */
 
 #include "app/bagofwords.h"
+#include "app/job_testing.h"
 #include "app/jobs.h"
-#include "app/testing.h"
-
-#include <unistd.h>
 
 enum { DOCUMENTS = 60, WORDS = 50, TOKENS = 20, TRUTH = 5, SEED = 12 };
 
@@ -333,27 +331,19 @@ static void test_every_topic_is_drawn(void **state)
     }
 }
 
-static void write_file(char *path, const char *chars)
-{
-    int fd = mkstemp(path);
-
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, chars, strlen(chars)), strlen(chars));
-    assert_int_equal(close(fd), 0);
-}
-
 /* Two kinds of documents with words of their own, one empty document, one worker without any. */
 static void test_files_are_read_and_their_topics_found(void **state)
 {
     static const struct app_option options[] = {{"topics", "2", 0}, {"batch", "1", 0}};
-    char path[] = "/tmp/strait-lda-XXXXXX";
+    struct testing_file f;
     struct app_config config = config_of(options, 2, 6);
     struct testing_cluster c;
     const float *w;
 
     (void)state;
-    write_file(path, "5\n4\n8\n1 1 30\n1 2 30\n2 3 30\n2 4 30\n4 1 30\n4 2 30\n5 3 30\n5 4 30\n");
-    config.data = path;
+    testing_file_make(&f,
+                      "5\n4\n8\n1 1 30\n1 2 30\n2 3 30\n2 4 30\n4 1 30\n4 2 30\n5 3 30\n5 4 30\n");
+    config.data = f.path;
     testing_open(&c, &app_lda, &config);
     assert_int_equal(c.tables[0].is.rows, 4);
     testing_rounds(&c, 200);
@@ -362,7 +352,7 @@ static void test_files_are_read_and_their_topics_found(void **state)
                 (w[1] == 60 && w[3] == 60 && w[4] == 60 && w[6] == 60));
     assert_true(testing_evaluate(&c).count == 240);
     testing_close(&c);
-    assert_int_equal(unlink(path), 0);
+    testing_file_remove(&f);
 }
 
 static void test_one_token_is_enough(void **state)
@@ -381,28 +371,13 @@ static void test_one_token_is_enough(void **state)
 
 static void test_bad_files_are_refused(void **state)
 {
-    char path[] = "/tmp/strait-lda-XXXXXX", expected[128];
-    struct app_config config = config_of(NULL, 0, 2);
-    struct err_text text;
-    struct app *app;
-
     (void)state;
-    write_file(path, "2\n3\n1\n1 4 1\n");
-    config.job = "lda";
-    config.data = path;
-    assert_int_equal(app_lda.create(&config, &app, &text), ERR_MALFORMED);
-    (void)snprintf(expected, sizeof(expected), "%s:4: expected a word", path);
-    assert_int_equal(strncmp(text.text, expected, strlen(expected)), 0);
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(app_lda.create(&config, &app, &text), ERR_NOT_FOUND);
+    testing_file_refused(&app_lda, "2\n3\n1\n1 4 1\n", ":4: expected a word");
 }
 
 static void test_bad_options_are_refused(void **state)
 {
-    static const struct {
-        struct app_option option;
-        const char *why;
-    } bad[] = {
+    static const struct testing_bad_option bad[] = {
         {{"topics", "4097", 0}, "job lda, option topics: '4097' is not"},
         {{"alpha", "0", 0}, "job lda, option alpha: '0' is not"},
         {{"beta", "0", 0}, "job lda, option beta: '0' is not"},
@@ -411,21 +386,11 @@ static void test_bad_options_are_refused(void **state)
         {{"vocabulary", "0", 0}, "job lda, option vocabulary: '0' is not"},
         {{"tokens", "0", 0}, "job lda, option tokens: '0' is not"},
         {{"truth", "0", 0}, "job lda, option truth: '0' is not"},
-        {{"topic", "1", 0}, "job lda, option topic: it has no such option; did you mean topics?"},
+        {{"topic", "1", 0}, "job lda, option topic: it has no such option; did you mean 'topics'?"},
     };
-    struct err_text text;
-    struct app *app;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct app_config config = config_of(&bad[i].option, 1, 1);
-
-        config.job = "lda";
-        assert_int_equal(app_lda.create(&config, &app, &text), ERR_INVALID);
-        if (strncmp(text.text, bad[i].why, strlen(bad[i].why)) != 0) {
-            fail_msg("%s", text.text);
-        }
-    }
+    testing_options_refused(&app_lda, bad, sizeof(bad) / sizeof(bad[0]));
 }
 
 static void test_too_much_for_one_worker_is_refused(void **state)
@@ -443,18 +408,11 @@ static void test_too_much_for_one_worker_is_refused(void **state)
 
 static void test_out_of_memory_at_every_allocation(void **state)
 {
-    char path[] = "/tmp/strait-lda-XXXXXX";
     const struct app_option options[] = {SIZES};
     struct app_config config = config_of(options, 4, 2);
 
     (void)state;
-    testing_create_fails_clean(&app_lda, &config);
-    write_file(path, "2\n3\n1\n1 2 1\n");
-    config.data = path;
-    config.option_count = 0;
-    testing_create_fails_clean(&app_lda, &config);
-    assert_int_equal(unlink(path), 0);
-    app_lda.destroy(NULL);
+    testing_memory_fails_clean(&app_lda, &config, "2\n3\n1\n1 2 1\n");
 }
 
 int main(void)

@@ -174,7 +174,7 @@ static void refused(const char *key, const char *value, const char *data, enum e
 static void test_wrong_options_and_data_are_refused(void **state)
 {
     (void)state;
-    refused("batc", "3", NULL, ERR_INVALID, "did you mean batch");
+    refused("batc", "3", NULL, ERR_INVALID, "did you mean 'batch'");
     refused("batch", "0", NULL, ERR_INVALID, "option batch (line 12)");
     refused("conv1", "513", NULL, ERR_INVALID, "from 1 to 512");
     refused("hidden", "0", NULL, ERR_INVALID, "hidden");

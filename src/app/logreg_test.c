@@ -2,11 +2,9 @@
  * the loss; several workers in lock-step; odd data. */
 
 #include "app/batch.h"
+#include "app/job_testing.h"
 #include "app/jobs.h"
 #include "app/libsvm.h"
-#include "app/testing.h"
-
-#include <unistd.h>
 
 enum { SAMPLES = 500, FEATURES = 83, NONZEROS = 9, SEED = 33, TRAINED = SAMPLES - SAMPLES / 10 };
 
@@ -261,44 +259,35 @@ static void test_a_worker_without_samples_takes_part(void **state)
     testing_close(&c);
 }
 
-static void write_file(char *path, const char *chars)
-{
-    int fd = mkstemp(path);
-
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, chars, strlen(chars)), strlen(chars));
-    assert_int_equal(close(fd), 0);
-}
-
 static void test_one_sample_is_enough(void **state)
 {
-    char path[] = "/tmp/strait-lr-XXXXXX";
+    struct testing_file f;
     struct app_config config = config_of(NULL, 0, 2);
     struct testing_cluster c;
 
     (void)state;
-    write_file(path, "+1");
-    config.data = path;
+    testing_file_make(&f, "+1");
+    config.data = f.path;
     testing_open(&c, &app_logreg, &config);
     testing_rounds(&c, 50);
     assert_true(testing_evaluate(&c).count == 1 && testing_objective(&c) < 0.3);
     testing_close(&c);
-    assert_int_equal(unlink(path), 0);
+    testing_file_remove(&f);
 }
 
 static void test_files_are_read(void **state)
 {
     static const struct app_option options[] = {
         {"threshold", "1.5", 0}, {"unit", "1", 0}, {"lr", "0.5", 0}};
-    char path[] = "/tmp/strait-lr-XXXXXX";
+    struct testing_file f;
     struct app_config config = config_of(options, 3, 3);
     struct app_score score;
     struct testing_cluster c;
 
     (void)state;
-    write_file(path, "1 1:100\n2 40:7 41:9\n1 1:5\n2 40:1\n1 1:1\n2 41:1\n1 1:2\n2 40:3\n"
-                     "1 1:8\n2 40:1 41:1\n1 1:4\n");
-    config.data = path;
+    testing_file_make(&f, "1 1:100\n2 40:7 41:9\n1 1:5\n2 40:1\n1 1:1\n2 41:1\n1 1:2\n2 40:3\n"
+                          "1 1:8\n2 40:1 41:1\n1 1:4\n");
+    config.data = f.path;
     testing_open(&c, &app_logreg, &config);
     assert_int_equal(c.tables[0].is.rows, 41 / 16 + 1);
     testing_rounds(&c, 200);
@@ -306,33 +295,18 @@ static void test_files_are_read(void **state)
     assert_true(score.count == 10 && score.tested == 1 && score.correct == 1);
     assert_true(score.objective_sum / score.count < 0.1);
     testing_close(&c);
-    assert_int_equal(unlink(path), 0);
+    testing_file_remove(&f);
 }
 
 static void test_bad_files_are_refused(void **state)
 {
-    char path[] = "/tmp/strait-lr-XXXXXX", expected[128];
-    struct app_config config = config_of(NULL, 0, 2);
-    struct err_text text;
-    struct app *app;
-
     (void)state;
-    write_file(path, "1 1:1\n1 2:x\n");
-    config.job = "logreg";
-    config.data = path;
-    assert_int_equal(app_logreg.create(&config, &app, &text), ERR_MALFORMED);
-    (void)snprintf(expected, sizeof(expected), "%s:2: expected the value", path);
-    assert_int_equal(strncmp(text.text, expected, strlen(expected)), 0);
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(app_logreg.create(&config, &app, &text), ERR_NOT_FOUND);
+    testing_file_refused(&app_logreg, "1 1:1\n1 2:x\n", ":2: expected the value");
 }
 
 static void test_bad_options_are_refused(void **state)
 {
-    static const struct {
-        struct app_option option;
-        const char *why;
-    } bad[] = {
+    static const struct testing_bad_option bad[] = {
         {{"optimiser", "adam", 0}, "job logreg, option optimiser: 'adam' is not adagrad or sgd"},
         {{"batch", "0", 0}, "job logreg, option batch: '0' is not"},
         {{"lr", "-1", 0}, "job logreg, option lr: '-1' is not"},
@@ -345,37 +319,20 @@ static void test_bad_options_are_refused(void **state)
         {{"nonzeros", "2001", 0}, "job logreg, option nonzeros: '2001' is not"},
         {{"optimizer", "sgd", 0},
          "job logreg, option optimizer: it has no such option; did you "
-         "mean optimiser?"},
+         "mean 'optimiser'?"},
     };
-    struct err_text text;
-    struct app *app;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct app_config config = config_of(&bad[i].option, 1, 1);
-
-        config.job = "logreg";
-        assert_int_equal(app_logreg.create(&config, &app, &text), ERR_INVALID);
-        if (strncmp(text.text, bad[i].why, strlen(bad[i].why)) != 0) {
-            fail_msg("%s", text.text);
-        }
-    }
+    testing_options_refused(&app_logreg, bad, sizeof(bad) / sizeof(bad[0]));
 }
 
 static void test_out_of_memory_at_every_allocation(void **state)
 {
-    char path[] = "/tmp/strait-lr-XXXXXX";
     const struct app_option options[] = {SIZES};
     struct app_config config = config_of(options, 3, 2);
 
     (void)state;
-    testing_create_fails_clean(&app_logreg, &config);
-    write_file(path, "1 2:3\n-1 3:3\n");
-    config.data = path;
-    config.option_count = 0;
-    testing_create_fails_clean(&app_logreg, &config);
-    assert_int_equal(unlink(path), 0);
-    app_logreg.destroy(NULL);
+    testing_memory_fails_clean(&app_logreg, &config, "1 2:3\n-1 3:3\n");
 }
 
 int main(void)

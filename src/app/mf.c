@@ -11,6 +11,7 @@
 #include "app/option.h"
 #include "app/ratings.h"
 #include "app/sparse.h"
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -210,8 +211,8 @@ static uint32_t mf_tables(const struct app *app, struct app_table *tables_out)
                           .apply = "add",
                           .combine = "sum"};
 
-    (void)snprintf(r.init, sizeof(r.init), "uniform %.6f seed=%llu", 1 / sqrt(m->rank),
-                   (unsigned long long)m->seed);
+    (void)snprintf(r.init, sizeof(r.init), "uniform %.6f", 1 / sqrt(m->rank));
+    app_table_seed(&r, m->seed);
     tables_out[0] = r;
     return 1;
 }
@@ -326,6 +327,50 @@ static enum err mf_evaluate(struct app *app, const struct app_view *views, struc
     return OK;
 }
 
+/* The state: L. */
+
+static uint64_t mf_state_size(const struct app *app)
+{
+    const struct mf *m = (const struct mf *)app;
+
+    return (uint64_t)m->data.user_count * m->rank * sizeof(*m->l);
+}
+
+/* Ratings have no bytes between their fields. */
+_Static_assert(sizeof(struct rating) == 12, "ratings can be hashed");
+
+static uint64_t mf_state_about(const struct app *app)
+{
+    const struct mf *m = (const struct mf *)app;
+    uint64_t parts[] = {m->data.users,
+                        m->data.items,
+                        m->data.user_first,
+                        m->data.user_count,
+                        m->rank,
+                        hash_bytes(m->data.list, m->data.count * sizeof(*m->data.list))};
+
+    return hash_bytes(parts, sizeof(parts));
+}
+
+static void mf_state_save(const struct app *app, uint64_t offset, uint8_t *out, size_t size)
+{
+    memcpy(out, (const uint8_t *)((const struct mf *)app)->l + offset, size);
+}
+
+/* Any bits are factors: those of a job that has diverged are not finite. */
+static enum err mf_state_load(struct app *app, uint64_t offset, const uint8_t *bytes, size_t size)
+{
+    memcpy((uint8_t *)((struct mf *)app)->l + offset, bytes, size);
+    return OK;
+}
+
+static const struct app_state_ops mf_state = {
+    .size = mf_state_size,
+    .about = mf_state_about,
+    .save = mf_state_save,
+    .load = mf_state_load,
+};
+
 const struct app_ops app_mf = {
     .name = "mf",
     .summary = "matrix factorisation of ratings by stochastic gradient descent",
@@ -344,4 +389,5 @@ const struct app_ops app_mf = {
     .rows = mf_rows,
     .step = mf_step,
     .evaluate = mf_evaluate,
+    .state = &mf_state,
 };

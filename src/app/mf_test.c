@@ -2,11 +2,9 @@
  */
 
 #include "app/batch.h"
+#include "app/job_testing.h"
 #include "app/jobs.h"
 #include "app/ratings.h"
-#include "app/testing.h"
-
-#include <unistd.h>
 
 enum { USERS = 60, ITEMS = 40, RATINGS = 900, SEED = 21 };
 
@@ -302,24 +300,15 @@ static void test_the_seed_decides_everything(void **state)
     testing_close(&other);
 }
 
-static void write_file(char *path, const char *chars)
-{
-    int fd = mkstemp(path);
-
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, chars, strlen(chars)), strlen(chars));
-    assert_int_equal(close(fd), 0);
-}
-
 static void test_files_are_read(void **state)
 {
-    char path[] = "/tmp/strait-mf-XXXXXX";
+    struct testing_file f;
     struct app_config config = config_of(NULL, 0, 2);
     struct testing_cluster c;
 
     (void)state;
-    write_file(path, "user,item,rating\n5,70,1\n5,71,4\n9,70,2\n9,72,5\n7,71,3\n");
-    config.data = path;
+    testing_file_make(&f, "user,item,rating\n5,70,1\n5,71,4\n9,70,2\n9,72,5\n7,71,3\n");
+    config.data = f.path;
     testing_open(&c, &app_mf, &config);
     assert_int_equal(c.tables[0].is.rows, 3);
     assert_int_equal(c.tables[0].is.width, 16);
@@ -327,34 +316,18 @@ static void test_files_are_read(void **state)
     assert_true(testing_evaluate(&c).count == 5);
     assert_true(testing_objective(&c) < 0.05);
     testing_close(&c);
-    assert_int_equal(unlink(path), 0);
+    testing_file_remove(&f);
 }
 
 static void test_bad_files_are_refused(void **state)
 {
-    char path[] = "/tmp/strait-mf-XXXXXX", expected[128];
-    struct app_config config = config_of(NULL, 0, 2);
-    struct err_text text;
-    struct app *app;
-
     (void)state;
-    write_file(path, "1 2 3\n1 2\n");
-    config.job = "mf";
-    config.data = path;
-    assert_int_equal(app_mf.create(&config, &app, &text), ERR_MALFORMED);
-    (void)snprintf(expected, sizeof(expected), "%s:2: expected a space", path);
-    assert_int_equal(strncmp(text.text, expected, strlen(expected)), 0);
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(app_mf.create(&config, &app, &text), ERR_NOT_FOUND);
-    assert_non_null(strstr(text.text, path));
+    testing_file_refused(&app_mf, "1 2 3\n1 2\n", ":2: expected a space");
 }
 
 static void test_bad_options_are_refused(void **state)
 {
-    static const struct {
-        struct app_option option;
-        const char *why;
-    } bad[] = {
+    static const struct testing_bad_option bad[] = {
         {{"rank", "0", 4}, "job mf, option rank (line 4): '0' is not a whole number from 1 to"},
         {{"lr", "0", 0}, "job mf, option lr: '0' is not a number from"},
         {{"decay", "-1", 0}, "job mf, option decay: '-1' is not"},
@@ -366,37 +339,20 @@ static void test_bad_options_are_refused(void **state)
         {{"ratings", "2000001", 0},
          "job mf: 2000001 ratings are more than 2000 users and 1000 "
          "items can have"},
-        {{"rnk", "1", 0}, "job mf, option rnk: it has no such option; did you mean rank?"},
+        {{"rnk", "1", 0}, "job mf, option rnk: it has no such option; did you mean 'rank'?"},
     };
-    struct err_text text;
-    struct app *app;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct app_config config = config_of(&bad[i].option, 1, 1);
-
-        config.job = "mf";
-        assert_int_equal(app_mf.create(&config, &app, &text), ERR_INVALID);
-        if (strncmp(text.text, bad[i].why, strlen(bad[i].why)) != 0) {
-            fail_msg("%s", text.text);
-        }
-    }
+    testing_options_refused(&app_mf, bad, sizeof(bad) / sizeof(bad[0]));
 }
 
 static void test_out_of_memory_at_every_allocation(void **state)
 {
-    char path[] = "/tmp/strait-mf-XXXXXX";
     const struct app_option options[] = {SIZES};
     struct app_config config = config_of(options, 3, 2);
 
     (void)state;
-    testing_create_fails_clean(&app_mf, &config);
-    write_file(path, "1 2 3\n1 3 3\n");
-    config.data = path;
-    config.option_count = 0;
-    testing_create_fails_clean(&app_mf, &config);
-    assert_int_equal(unlink(path), 0);
-    app_mf.destroy(NULL);
+    testing_memory_fails_clean(&app_mf, &config, "1 2 3\n1 3 3\n");
 }
 
 int main(void)

@@ -1,14 +1,13 @@
 #include "app/option.h"
 
 #include "app/scan.h"
+#include "base/nearest.h"
 #include "base/text.h"
 
+#include <inttypes.h>
 #include <string.h>
 
-enum {
-    OPTION_WORD_CHARS = 32, /* Longer keys are compared by no more than this. */
-    OPTION_NEAR = 2,        /* So many slips of a finger still suggest a key. */
-};
+enum { OPTION_WORD_CHARS = 32 }; /* Of a key in a message. */
 
 static const struct app_option *option_find(const struct app_config *c, const char *key)
 {
@@ -86,59 +85,19 @@ const char *app_option_text(const struct app_config *c, const char *key, const c
     return o == NULL ? fallback : o->value;
 }
 
-static uint32_t option_min(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
-/* How many characters one would insert, remove or change to make @b of @a. */
-static uint32_t option_distance(const char *a, const char *b)
-{
-    uint32_t row[OPTION_WORD_CHARS + 1];
-    uint32_t a_count = (uint32_t)strnlen(a, OPTION_WORD_CHARS);
-    uint32_t b_count = (uint32_t)strnlen(b, OPTION_WORD_CHARS);
-
-    for (uint32_t j = 0; j <= b_count; j++) {
-        row[j] = j;
-    }
-    for (uint32_t i = 1; i <= a_count; i++) {
-        uint32_t diagonal = row[0];
-
-        row[0] = i;
-        for (uint32_t j = 1; j <= b_count; j++) {
-            uint32_t change = diagonal + (a[i - 1] != b[j - 1]);
-
-            diagonal = row[j];
-            row[j] = option_min(option_min(row[j - 1], row[j]) + 1, change);
-        }
-    }
-    return row[b_count];
-}
-
 static enum err option_unknown(const struct app_config *c, const struct app_option *o,
                                const char *const *keys, struct err_text *text)
 {
-    uint32_t nearest = OPTION_NEAR + 1;
-    const char *best = NULL;
     char why[ERR_TEXT_BYTES];
+    struct nearest near;
     struct text t;
 
-    text_init_fixed(&t, why, sizeof(why));
-    text_add(&t, "it has no such option");
+    nearest_init(&near, o->key);
     for (uint32_t i = 0; keys[i] != NULL; i++) {
-        uint32_t distance = option_distance(o->key, keys[i]);
-
-        if (distance < nearest && distance < strlen(keys[i])) {
-            nearest = distance;
-            best = keys[i];
-        }
+        nearest_offer(&near, keys[i]);
     }
-    if (best != NULL) {
-        text_addf(&t, "; did you mean %s?", best);
-    }
-    for (uint32_t i = 0; best == NULL && keys[i] != NULL; i++) {
-        text_addf(&t, "%s%s", i == 0 ? "; there are: " : ", ", keys[i]);
-    }
+    text_init_fixed(&t, why, sizeof(why));
+    text_addf(&t, "it has no such option; %s", nearest_hint(&near, "there are"));
     return option_refuse(c, o, why, text);
 }
 
@@ -178,6 +137,18 @@ enum err app_option_generated(const struct app_config *c, const char *const *key
         }
     }
     return OK;
+}
+
+void app_table_seed(struct app_table *table, uint64_t seed)
+{
+    size_t size = strlen(table->init);
+    struct text t;
+
+    text_init_fixed(&t, table->init + size, sizeof(table->init) - size);
+    if (seed != 0) {
+        text_addf(&t, " seed=%" PRIu64, seed);
+    }
+    CHECK(!t.failed);
 }
 
 void app_part(uint64_t count, uint32_t rank, uint32_t workers, uint64_t *first, uint64_t *end)

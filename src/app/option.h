@@ -1,4 +1,5 @@
-/* Options of a job: key and value as text, read once, every key known. */
+/* Options of a job: key and value as text, read once, every key known. And what follows from the
+ * configuration in the same way for several jobs: the seed of a table, a worker's part. */
 
 #ifndef APP_OPTION_H
 #define APP_OPTION_H
@@ -24,6 +25,10 @@ MUST_USE enum err app_option_generated(const struct app_config *c, const char *c
 
 /* The file or folder that was named, or NULL: generate. */
 const char *app_option_data(const struct app_config *c);
+
+/* Add " seed=@seed" to table->init. Not if it is zero, which table/init.h does not take: the table
+ * then starts by its name, the same on all machines too. */
+void app_table_seed(struct app_table *table, uint64_t seed);
 
 /* This worker's part [first, end) of @count things; parts differ by at most one. */
 void app_part(uint64_t count, uint32_t rank, uint32_t workers, uint64_t *first, uint64_t *end);

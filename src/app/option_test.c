@@ -89,11 +89,11 @@ static void test_every_key_must_be_known(void **state)
     (void)state;
     assert_int_equal(app_option_check(&config, all, &text), OK);
     assert_int_equal(app_option_check(&config, near, &text), ERR_INVALID);
-    assert_string_equal(text.text,
-                        "job mf, option rank (line 7): it has no such option; did you mean tank?");
+    assert_string_equal(
+        text.text, "job mf, option rank (line 7): it has no such option; did you mean 'rnak'?");
     assert_int_equal(app_option_check(&config, far, &text), ERR_INVALID);
     assert_string_equal(text.text, "job mf, option rank (line 7): it has no such option; there "
-                                   "are: alpha, beta");
+                                   "are alpha, beta");
 }
 
 static void test_a_key_is_given_once(void **state)
@@ -123,7 +123,7 @@ static void test_very_long_words_are_cut(void **state)
     (void)state;
     memset(word, 'a', sizeof(word) - 1);
     assert_int_equal(app_option_check(&c, keys, &text), ERR_INVALID);
-    assert_non_null(strstr(text.text, "there are: rank"));
+    assert_non_null(strstr(text.text, "there are rank"));
     assert_int_equal(app_option_u32(&c, word, 5, 1, 31, &whole, &text), ERR_INVALID);
     assert_non_null(strstr(text.text, "from 1 to 31"));
 }
@@ -146,6 +146,17 @@ static void test_what_to_generate_is_not_for_files(void **state)
     assert_string_equal(text.text, "job mf, option rank (line 7): it is for generated data; leave "
                                    "it or the file out");
     assert_int_equal(app_option_generated(&c, keys + 2, &text), OK);
+}
+
+static void test_a_seed_is_added_unless_it_is_zero(void **state)
+{
+    struct app_table table = {.init = "uniform 0.25"};
+
+    (void)state;
+    app_table_seed(&table, 0);
+    assert_string_equal(table.init, "uniform 0.25");
+    app_table_seed(&table, UINT64_MAX);
+    assert_string_equal(table.init, "uniform 0.25 seed=18446744073709551615");
 }
 
 static void test_parts_differ_by_at_most_one(void **state)
@@ -187,6 +198,7 @@ int main(void)
         cmocka_unit_test(test_a_key_is_given_once),
         cmocka_unit_test(test_very_long_words_are_cut),
         cmocka_unit_test(test_what_to_generate_is_not_for_files),
+        cmocka_unit_test(test_a_seed_is_added_unless_it_is_zero),
         cmocka_unit_test(test_parts_differ_by_at_most_one),
         cmocka_unit_test(test_parts_of_very_much_do_not_overflow),
     };

@@ -193,7 +193,7 @@ static void test_wrong_options_are_refused(void **state)
     (void)state;
     refused(both, 2, NULL, "mb and elements");
     refused(many, 2, NULL, "from 0 to 10");
-    refused(near, 1, NULL, "did you mean rows");
+    refused(near, 1, NULL, "did you mean 'rows'");
     refused(zero, 1, NULL, "mb");
     refused(wide, 1, NULL, "from 1 to 65535");
     refused(late, 1, NULL, "compute_ms");

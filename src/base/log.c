@@ -1,6 +1,6 @@
 /* One global log per process: a process has one place where lines go, and passing it to every
  * function that may have to say something would make each of them longer. It is set before threads
- * start and only read afterwards; what changes while running is per thread.
+ * start and only read afterwards; what changes while running is per thread, but for who we are.
  *
  * A line is built on the stack, in a buffer that fits the longest one, so it is never cut in the
  * middle of its structure. */
@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -46,9 +47,16 @@ struct log_filter {
 static struct log_state {
     struct log_config config;
     struct log_filter filter;
+} log_state;
+
+/* Places are filled one after the other and not changed then, so readers need no lock. */
+struct log_origin {
     char site[LIMIT_NAME_BYTES + 1];
     char member[LIMIT_NAME_BYTES + 1];
-} log_state;
+};
+
+static struct log_origin log_origins[1 + LOG_ORIGINS_MAX]; /* The first one is nobody. */
+static _Atomic uint32_t log_origin_at;
 
 static _Thread_local int64_t log_clock = -1;
 
@@ -153,18 +161,6 @@ static enum err log_filter_parse(struct log_filter *f, const char *chars, struct
     return OK;
 }
 
-static enum err log_name_copy(char *copy, const char *name, struct err_text *text)
-{
-    size_t size = name == NULL ? 0 : strlen(name);
-
-    if (size > LIMIT_NAME_BYTES) {
-        return err_text_set(text, ERR_INVALID, "log: the name '%.64s...' is longer than %d bytes",
-                            name, LIMIT_NAME_BYTES);
-    }
-    memcpy(copy, name == NULL ? "" : name, size + 1);
-    return OK;
-}
-
 enum err log_setup(const struct log_config *config, struct err_text *text)
 {
     struct log_state state = {.config = *config};
@@ -172,27 +168,45 @@ enum err log_setup(const struct log_config *config, struct err_text *text)
     enum err rc = log_filter_parse(&state.filter, filter, text);
 
     CHECK(config->write == NULL || config->wall_us != NULL);
-    if (rc == OK) {
-        rc = log_name_copy(state.site, config->site, text);
-    }
-    if (rc == OK) {
-        rc = log_name_copy(state.member, config->member, text);
-    }
     if (rc != OK) {
         return rc;
     }
     if (config->write == NULL) {
         state.filter.level_max = LOG_OFF;
     }
-    /* The copies count from now on; these pointers are the caller's. */
-    state.config.filter = state.config.site = state.config.member = NULL;
+    state.config.filter = NULL; /* What it said was understood; the text is the caller's. */
     log_state = state;
+    atomic_store_explicit(&log_origin_at, 0, memory_order_relaxed);
     return OK;
 }
 
 void log_teardown(void)
 {
     log_state = (struct log_state){0};
+    atomic_store_explicit(&log_origin_at, 0, memory_order_relaxed);
+}
+
+static void log_name_copy(char *copy, const char *name)
+{
+    size_t size = name == NULL ? 0 : strlen(name);
+
+    CHECK(size <= LIMIT_NAME_BYTES);
+    memcpy(copy, name == NULL ? "" : name, size + 1);
+}
+
+void log_set_origin(const char *site, const char *member)
+{
+    uint32_t at = atomic_load_explicit(&log_origin_at, memory_order_relaxed) + 1;
+
+    CHECK(at <= LOG_ORIGINS_MAX);
+    log_name_copy(log_origins[at].site, site);
+    log_name_copy(log_origins[at].member, member);
+    atomic_store_explicit(&log_origin_at, at, memory_order_release);
+}
+
+static const struct log_origin *log_origin_now(void)
+{
+    return &log_origins[atomic_load_explicit(&log_origin_at, memory_order_acquire)];
 }
 
 void log_set_clock(int64_t clock)
@@ -263,10 +277,11 @@ static void log_add_time(struct text *t, int64_t wall_us)
               (int)((wall_us - second * 1000000) / 1000));
 }
 
-/* "eu/w1@17", as far as it is known. */
+/* "eu/worker-1@17", as far as it is known. */
 static void log_add_origin(struct text *t)
 {
-    const char *site = log_state.site, *member = log_state.member;
+    const struct log_origin *o = log_origin_now();
+    const char *site = o->site, *member = o->member;
 
     if (site[0] == '\0' && member[0] == '\0' && log_clock < 0) {
         return;
@@ -308,16 +323,18 @@ static void log_add_json_field(struct text *t, const char *key, const char *valu
 
 static void log_add_json(struct text *t, const struct log_line *line)
 {
+    const struct log_origin *o = log_origin_now();
+
     text_add(t, "{\"time\":\"");
     log_add_time(t, line->wall_us);
     text_add(t, "\"");
     log_add_json_field(t, "level", log_level_names[line->level]);
     log_add_json_field(t, "subsystem", line->subsystem);
-    if (log_state.site[0] != '\0') {
-        log_add_json_field(t, "site", log_state.site);
+    if (o->site[0] != '\0') {
+        log_add_json_field(t, "site", o->site);
     }
-    if (log_state.member[0] != '\0') {
-        log_add_json_field(t, "member", log_state.member);
+    if (o->member[0] != '\0') {
+        log_add_json_field(t, "member", o->member);
     }
     if (log_clock >= 0) {
         text_addf(t, ",\"clock\":%" PRId64, log_clock);

@@ -4,7 +4,7 @@
  * knows none. Setting up (log_setup) happens once, before threads start; writing is thread-safe and
  * each line reaches the sink in one call. No secrets go into a log.
  *
- *     2026-11-15T08:01:02.345Z INFO  net[eu/w1@17]: connected (12 similar lines suppressed)
+ *     2026-11-15T08:01:02.345Z INFO  net[eu/worker-1@17]: up (12 similar lines suppressed)
  *
  * A line is one line: control characters are escaped, and a message above 1 KiB ends in an
  * ellipsis. The filter is `level[,subsystem=level]...`, the last word about a subsystem counts. */
@@ -21,11 +21,11 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_TRACE };
 
 enum log_format { LOG_TEXT, LOG_JSON };
 
+enum { LOG_ORIGINS_MAX = 4 };
+
 struct log_config {
     enum log_format format;
     const char *filter;             /* "info,net=debug,sim=trace"; NULL: "warn". */
-    const char *site;               /* On each line if not NULL; copied. */
-    const char *member;             /* On each line if not NULL; copied. */
     bool color;                     /* Text only. */
     uint32_t repeats_per_s;         /* Same call site and second; 0: no limit. */
     int64_t (*wall_us)(void *user); /* UTC, microseconds since 1970. */
@@ -36,6 +36,11 @@ struct log_config {
 /* Begin logging. The configuration is copied. ERR_INVALID with @text if the filter is malformed:
  * the log is then unchanged. */
 MUST_USE enum err log_setup(const struct log_config *config, struct err_text *text);
+
+/* Who writes, on each line from now on; NULL: not known. Copied; at most LIMIT_NAME_BYTES each. Not
+ * before log_setup(), which forgets it, and by one thread only, but others may be writing: a worker
+ * learns its site and rank when it meets the site. At most LOG_ORIGINS_MAX times. */
+void log_set_origin(const char *site, const char *member);
 
 /* Forget the sink: nothing is written from now on. */
 void log_teardown(void);

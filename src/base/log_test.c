@@ -78,14 +78,16 @@ static void test_a_line_has_time_level_subsystem_and_text(void **state)
 static void test_a_line_says_who_and_at_which_clock(void **state)
 {
     (void)state;
-    begin((struct log_config){.filter = "info", .site = "eu", .member = "w1"});
+    begin((struct log_config){.filter = "info"});
+    log_set_origin("eu", "w1");
     log_set_clock(17);
     LOG_INF("net", "x");
     assert_string_equal(sink.line, "2026-11-15T08:01:02.345Z INFO  net[eu/w1@17]: x\n");
     log_set_clock(-1);
     LOG_INF("net", "x");
     assert_string_equal(sink.line, "2026-11-15T08:01:02.345Z INFO  net[eu/w1]: x\n");
-    begin((struct log_config){.filter = "info", .site = "eu"});
+    begin((struct log_config){.filter = "info"});
+    log_set_origin("eu", NULL);
     log_set_clock(0);
     LOG_INF("net", "x");
     assert_string_equal(sink.line, "2026-11-15T08:01:02.345Z INFO  net[eu@0]: x\n");
@@ -184,19 +186,28 @@ static void test_a_filter_has_a_limited_number_of_rules(void **state)
     assert_non_null(strstr(text.text, "'s32=warn' is one too many"));
 }
 
-static void test_a_long_name_is_refused(void **state)
+static void test_who_writes_may_become_known_later(void **state)
 {
-    char name[66] = "";
-    struct log_config config = {.site = name};
-    struct err_text text = {""};
+    char site[] = "eu", member[65] = "";
 
     (void)state;
-    memset(name, 'n', 65);
-    assert_int_equal(log_setup(&config, &text), ERR_INVALID);
-    config.site = NULL;
-    config.member = name;
-    assert_int_equal(log_setup(&config, &text), ERR_INVALID);
-    assert_non_null(strstr(text.text, "longer than 64 bytes"));
+    begin((struct log_config){.filter = "info"});
+    LOG_INF("net", "x");
+    assert_string_equal(sink.line, "2026-11-15T08:01:02.345Z INFO  net: x\n");
+    log_set_origin(NULL, "worker");
+    LOG_INF("net", "x");
+    assert_string_equal(sink.line, "2026-11-15T08:01:02.345Z INFO  net[worker]: x\n");
+    log_set_origin(site, "worker-3");
+    memset(site, 'x', sizeof(site) - 1); /* It was copied. */
+    LOG_INF("net", "x");
+    assert_string_equal(sink.line, "2026-11-15T08:01:02.345Z INFO  net[eu/worker-3]: x\n");
+    memset(member, 'n', sizeof(member) - 1);
+    log_set_origin(NULL, member);
+    LOG_INF("net", "x");
+    assert_non_null(strstr(sink.line, member));
+    begin((struct log_config){.filter = "info"});
+    LOG_INF("net", "x");
+    assert_string_equal(sink.line, "2026-11-15T08:01:02.345Z INFO  net: x\n");
 }
 
 static void repeat(int count)
@@ -240,7 +251,8 @@ static void test_without_a_limit_every_repeat_is_written(void **state)
 static void test_a_message_cannot_forge_a_line(void **state)
 {
     (void)state;
-    begin((struct log_config){.filter = "info", .site = "e\nu"});
+    begin((struct log_config){.filter = "info"});
+    log_set_origin("e\nu", NULL);
     LOG_INF("net", "%s", "name\n2026-11-15T08:01:02.345Z ERROR fake: \033[2J\r");
     assert_string_equal(sink.line, "2026-11-15T08:01:02.345Z INFO  net[e\\nu]: "
                                    "name\\n2026-11-15T08:01:02.345Z ERROR fake: \\x1b[2J\\x0d\n");
@@ -288,7 +300,8 @@ static json_t *read_back(void)
 static void test_json_lines_have_the_fields_in_order(void **state)
 {
     (void)state;
-    begin((struct log_config){.filter = "info", .format = LOG_JSON, .site = "eu", .member = "w1"});
+    begin((struct log_config){.filter = "info", .format = LOG_JSON});
+    log_set_origin("eu", "w1");
     log_set_clock(17);
     LOG_INF("net", "say \"hi\"");
     assert_string_equal(sink.line,
@@ -304,8 +317,8 @@ static void test_json_lines_have_the_fields_in_order(void **state)
 static void test_json_is_valid_whatever_the_message_is(void **state)
 {
     (void)state;
-    begin((struct log_config){
-        .filter = "info", .format = LOG_JSON, .site = "\x01\xff\"", .member = "\\"});
+    begin((struct log_config){.filter = "info", .format = LOG_JSON});
+    log_set_origin("\x01\xff\"", "\\");
     for (int byte = 1; byte < 256; byte++) {
         char message[2000];
         json_t *json;
@@ -331,11 +344,9 @@ static void test_the_longest_line_fits(void **state)
     memset(message, 1, sizeof(message) - 1);
     message[sizeof(message) - 1] = '\0';
     for (int format = LOG_TEXT; format <= LOG_JSON; format++) {
-        begin((struct log_config){.filter = "info",
-                                  .format = (enum log_format)format,
-                                  .site = name,
-                                  .member = name,
-                                  .repeats_per_s = 1});
+        begin((struct log_config){
+            .filter = "info", .format = (enum log_format)format, .repeats_per_s = 1});
+        log_set_origin(name, name);
         log_set_clock(INT64_MAX);
         for (int i = 0; i < 3; i++) {
             sink.now_us += i == 2 ? INT64_C(200000000000000000) : 0;
@@ -393,7 +404,7 @@ int main(void)
         cmocka_unit_test_teardown(test_the_filter_decides_per_subsystem, end),
         cmocka_unit_test_teardown(test_a_bad_filter_is_named_and_changes_nothing, end),
         cmocka_unit_test_teardown(test_a_filter_has_a_limited_number_of_rules, end),
-        cmocka_unit_test_teardown(test_a_long_name_is_refused, end),
+        cmocka_unit_test_teardown(test_who_writes_may_become_known_later, end),
         cmocka_unit_test_teardown(test_repeats_are_limited_per_second_and_counted, end),
         cmocka_unit_test_teardown(test_without_a_limit_every_repeat_is_written, end),
         cmocka_unit_test_teardown(test_a_message_cannot_forge_a_line, end),

@@ -11,7 +11,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { BENCH_CONGESTION_BYTES = 16, BENCH_PATH_BYTES = 256 };
+enum {
+    BENCH_CONGESTION_BYTES = 16,
+    BENCH_PATH_BYTES = 256,
+    BENCH_WORKERS_MAX = 16, /* Of a site. */
+    BENCH_SERVERS_MAX = 16,
+    BENCH_TURNS_MAX = 99,
+};
 
 /* How the two processes are joined. */
 struct bench_way {

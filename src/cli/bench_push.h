@@ -3,11 +3,7 @@
 #ifndef CLI_BENCH_PUSH_H
 #define CLI_BENCH_PUSH_H
 
-#include "base/err.h"
-
-#include <stdint.h>
-
-enum { BENCH_PUSH_WORKERS_MAX = 16, BENCH_PUSH_SERVERS_MAX = 16 };
+#include "cli/bench.h"
 
 struct bench_push {
     uint32_t workers;
@@ -19,7 +15,7 @@ struct bench_push {
 
 struct bench_push_result {
     int64_t round_ns;      /* Mean of the timed rounds. */
-    int64_t cpu_ns;        /* Of all processes, over all rounds. */
+    int64_t cpu_ns;        /* Of all processes, of a round. */
     uint64_t server_bytes; /* Most memory that a server had; zero: not measured. */
 };
 
@@ -30,5 +26,15 @@ MUST_USE enum err bench_push_ours(const struct bench_push *b, struct bench_push_
 /* The same bytes in the same pieces over bare sockets, with the same additions. */
 MUST_USE enum err bench_push_floor(const struct bench_push *b, struct bench_push_result *out,
                                    struct err_text *text);
+
+/* Processor time of a round that only ours needs, by what it is for; each measured alone. */
+struct bench_push_costs {
+    int64_t copy_ns;   /* Updates into frames: the caller may go on with its own. */
+    int64_t check_ns;  /* Checksums. */
+    int64_t finite_ns; /* Looking for NaN and infinity. */
+};
+MUST_USE enum err bench_push_costs(const struct bench_push *b, struct bench_push_costs *out);
+
+enum { BENCH_PUSH_WARM = 2 }; /* Rounds before those that are timed. */
 
 #endif

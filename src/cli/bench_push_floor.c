@@ -22,12 +22,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FLOOR_WARM = 2 };
-
 struct floor_plan {
     const struct bench_push *b;
     uint32_t chunks;
-    int fds[BENCH_PUSH_WORKERS_MAX][BENCH_PUSH_SERVERS_MAX][2]; /* 0: worker's end, 1: server's. */
+    int fds[BENCH_WORKERS_MAX][BENCH_SERVERS_MAX][2]; /* 0: worker's end, 1: server's. */
 };
 
 /* A sum on its way to everybody. */
@@ -103,7 +101,7 @@ struct floor_server {
     const struct floor_plan *plan;
     uint32_t number;
     uint32_t share;
-    struct floor_pipe pipes[BENCH_PUSH_WORKERS_MAX];
+    struct floor_pipe pipes[BENCH_WORKERS_MAX];
     float *values;
     float **sums; /* By own chunk: the sum so far. */
     uint32_t *counts;
@@ -184,14 +182,14 @@ static void floor_server_out(struct floor_server *s, struct floor_pipe *c, uint3
 static void floor_serve(const struct floor_plan *p, uint32_t number)
 {
     struct floor_server s = {.plan = p, .number = number, .share = floor_share(p, number)};
-    struct pollfd polls[BENCH_PUSH_WORKERS_MAX];
-    uint32_t positions[BENCH_PUSH_WORKERS_MAX] = {0};
+    struct pollfd polls[BENCH_WORKERS_MAX];
+    uint32_t positions[BENCH_WORKERS_MAX] = {0};
     uint32_t n = p->b->workers;
 
     s.values = floor_room((size_t)s.share * LIMIT_CHUNK_BYTES);
     s.sums = floor_room(s.share * sizeof(*s.sums));
     s.counts = floor_room(s.share * sizeof(*s.counts));
-    s.spare = floor_room((s.share + 2) * 2 * (n + 1) * sizeof(*s.spare));
+    s.spare = floor_room(((size_t)s.share + 2) * 2 * (n + 1) * sizeof(*s.spare));
     for (uint32_t w = 0; w < n; w++) {
         s.pipes[w] = (struct floor_pipe){.fd = p->fds[w][number][1],
                                          .in = floor_room(LIMIT_CHUNK_BYTES),
@@ -224,8 +222,8 @@ struct floor_worker {
     const struct floor_plan *plan;
     float *update;
     float *values;
-    struct floor_pipe pipes[BENCH_PUSH_SERVERS_MAX];
-    uint32_t sent[BENCH_PUSH_SERVERS_MAX]; /* Chunks of this round. */
+    struct floor_pipe pipes[BENCH_SERVERS_MAX];
+    uint32_t sent[BENCH_SERVERS_MAX]; /* Chunks of this round. */
 };
 
 static void floor_worker_out(struct floor_worker *w, uint32_t server)
@@ -277,7 +275,7 @@ static void floor_worker_round(struct floor_worker *w)
         w->pipes[s].in_chunk = 0;
     }
     while (!done) {
-        struct pollfd polls[BENCH_PUSH_SERVERS_MAX];
+        struct pollfd polls[BENCH_SERVERS_MAX];
 
         done = true;
         for (uint32_t s = 0; s < servers; s++) {
@@ -305,8 +303,8 @@ static void floor_work(const struct floor_plan *p, uint32_t number, int report)
         w.pipes[s] =
             (struct floor_pipe){.fd = p->fds[number][s][0], .in = floor_room(LIMIT_CHUNK_BYTES)};
     }
-    for (uint32_t r = 0; r < FLOOR_WARM + p->b->rounds; r++) {
-        if (r == FLOOR_WARM) {
+    for (uint32_t r = 0; r < BENCH_PUSH_WARM + p->b->rounds; r++) {
+        if (r == BENCH_PUSH_WARM) {
             start = clock_mono_ns();
         }
         floor_worker_round(&w);
@@ -412,6 +410,7 @@ enum err bench_push_floor(const struct bench_push *b, struct bench_push_result *
     while (wait(NULL) > 0) {
     }
     *out = (struct bench_push_result){.round_ns = longest / b->rounds,
-                                      .cpu_ns = floor_children_cpu() - before};
+                                      .cpu_ns = (floor_children_cpu() - before) /
+                                                (BENCH_PUSH_WARM + b->rounds)};
     return rc;
 }

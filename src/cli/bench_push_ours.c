@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OURS_WARM = 2 };
-
 static void ours_work(struct bench_member *m, const void *user)
 {
     const struct bench_push *b = user;
@@ -23,10 +21,10 @@ static void ours_work(struct bench_member *m, const void *user)
     }
     memset(update, 0, b->elements * sizeof(float)); /* Pages of its own. */
     id = bench_member_join(m, &table);
-    for (uint32_t r = 0; r < OURS_WARM + b->rounds; r++) {
+    for (uint32_t r = 0; r < BENCH_PUSH_WARM + b->rounds; r++) {
         struct node_op push = {.done = false};
 
-        if (r == OURS_WARM) {
+        if (r == BENCH_PUSH_WARM) {
             m->figures[0] = clock_mono_ns();
         }
         node_worker_push(m->node, id, 0, b->elements, update, 1, &push);
@@ -55,7 +53,7 @@ enum err bench_push_ours(const struct bench_push *b, struct bench_push_result *o
         longest = result.figures[w][0] > longest ? result.figures[w][0] : longest;
     }
     *out = (struct bench_push_result){.round_ns = longest / b->rounds,
-                                      .cpu_ns = result.cpu_ns,
+                                      .cpu_ns = result.cpu_ns / (BENCH_PUSH_WARM + b->rounds),
                                       .server_bytes = result.server_bytes};
     return rc;
 }

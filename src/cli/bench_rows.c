@@ -19,7 +19,6 @@ enum {
     ROWS_WARM = 5,
     ROWS_TRIPS = 5000,
     ROWS_TRIPS_WARM = 500,
-    ROWS_TURNS_MAX = 99,
 };
 
 struct rows_bench {
@@ -101,10 +100,10 @@ static void rows_trip(struct bench_member *m, const void *user)
 }
 
 struct rows_turns {
-    int64_t ns[ROWS_TURNS_MAX];
-    int64_t p50[ROWS_TURNS_MAX];
-    int64_t p99[ROWS_TURNS_MAX];
-    int64_t wire[ROWS_TURNS_MAX];
+    int64_t ns[BENCH_TURNS_MAX];
+    int64_t p50[BENCH_TURNS_MAX];
+    int64_t p99[BENCH_TURNS_MAX];
+    int64_t wire[BENCH_TURNS_MAX];
 };
 
 static enum err rows_measure(struct cli_context *ctx, const struct rows_bench *b, uint32_t workers,
@@ -203,42 +202,15 @@ const struct cli_command cli_command_bench_rows = {
             "worker updates and reads back a single row (tap): the round trip, beside that of the "
             "transport alone in the same run.",
             NULL},
-    .options = (const struct cli_option[]){{.name = "workers",
-                                            .placeholder = "N",
-                                            .fallback = "2",
-                                            .help = "how many workers",
-                                            .kind = CLI_NUMBER,
-                                            .min = 1,
-                                            .max = BENCH_WORKERS_MAX},
-                                           {.name = "rows",
-                                            .placeholder = "NUMBER",
-                                            .fallback = "262144",
-                                            .help = "rows of the table",
-                                            .kind = CLI_NUMBER,
-                                            .min = 16,
-                                            .max = 16777216},
-                                           {.name = "batch",
-                                            .placeholder = "NUMBER",
-                                            .fallback = "65536",
-                                            .help = "rows of a worker's clock",
-                                            .kind = CLI_NUMBER,
-                                            .min = 1,
-                                            .max = 16777216},
-                                           {.name = "clocks",
-                                            .placeholder = "NUMBER",
-                                            .fallback = "40",
-                                            .help = "timed clocks",
-                                            .kind = CLI_NUMBER,
-                                            .min = 1,
-                                            .max = 100000},
-                                           {.name = "turns",
-                                            .placeholder = "NUMBER",
-                                            .fallback = "3",
-                                            .help = "how often it is measured",
-                                            .kind = CLI_NUMBER,
-                                            .min = 1,
-                                            .max = ROWS_TURNS_MAX},
-                                           {0}},
+    .options =
+        (const struct cli_option[]){
+            CLI_OPTION_NUMBER("workers", "N", "2", "how many workers", 1, BENCH_WORKERS_MAX),
+            CLI_OPTION_NUMBER("rows", "NUMBER", "262144", "rows of the table", 16, 16777216),
+            CLI_OPTION_NUMBER("batch", "NUMBER", "65536", "rows of a worker's clock", 1, 16777216),
+            CLI_OPTION_NUMBER("clocks", "NUMBER", "40", "timed clocks", 1, 100000),
+            CLI_OPTION_NUMBER("turns", "NUMBER", "3", "how often it is measured", 1,
+                              BENCH_TURNS_MAX),
+            {0}},
     .examples = (const struct cli_example[]){{"strait bench rows --json", "for a record"}, {0}},
     .run = bench_rows_run,
 };

@@ -3,11 +3,12 @@
 #ifndef CLI_BENCH_SITE_H
 #define CLI_BENCH_SITE_H
 
+#include "cli/bench.h"
 #include "node/worker.h"
 
 #include <sys/types.h>
 
-enum { BENCH_WORKERS_MAX = 16, BENCH_SERVERS_MAX = 16, BENCH_FIGURES = 4 };
+enum { BENCH_FIGURES = 4 };
 
 struct bench_member {
     struct loop *loop;

@@ -52,6 +52,13 @@ struct cli_option {
     bool required;
 };
 
+/* An option that is a whole number from @min_ to @max_; for the table of a command. */
+#define CLI_OPTION_NUMBER(name_, placeholder_, fallback_, help_, min_, max_)                       \
+    {                                                                                              \
+        .name = (name_), .placeholder = (placeholder_), .fallback = (fallback_), .help = (help_),  \
+        .kind = CLI_NUMBER, .min = (min_), .max = (max_)                                           \
+    }
+
 /* Positional. Only the last may be optional or repeat. */
 struct cli_argument {
     const char *placeholder;

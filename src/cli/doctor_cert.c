@@ -3,6 +3,7 @@
 
 #include "cli/cert.h"
 #include "cli/doctor.h"
+#include "net/pki_member.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -131,13 +132,9 @@ static void member_judge(struct member *m)
     }
 }
 
-/* Certificates of members: *.crt but ca.crt. */
 static int member_filter(const struct dirent *entry)
 {
-    size_t size = strlen(entry->d_name);
-
-    return size > 4 && strcmp(entry->d_name + size - 4, ".crt") == 0 &&
-           strcmp(entry->d_name, "ca.crt") != 0;
+    return pki_member_is_cert(entry->d_name);
 }
 
 static void doctor_member(struct doctor *d, const char *dir, const char *name, X509 *ca)

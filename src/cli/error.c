@@ -112,6 +112,12 @@ const struct cli_error cli_errors[] = {
      "The server was stopped and has told everybody, but its last checkpoint was not written: the "
      "disk is full, or refused. What was learnt since the one before is lost.",
      "Look after the disk. Start the server again: it goes on from the last whole checkpoint."},
+    {CLI_ERROR_STATE, CLI_BAD_CONFIGURATION, "state of a worker that cannot be used",
+     "The worker found in its --state folder what a worker has saved there, but cannot go on from "
+     "it: it is of another job, of another part of the data, of other data, or damaged. The "
+     "message names the file and what is wrong.",
+     "Start the worker with what it had before, or name another folder to begin anew. To begin "
+     "anew in the middle of a run is harmless for mf; lda would count its tokens a second time."},
     {CLI_ERROR_UNREACHABLE, CLI_UNREACHABLE, "nobody answers at that address",
      "No connection could be made to the address, or it ended before an answer came.",
      "Check the address and the port, and that the other side runs. \"strait doctor\" looks at "

@@ -10,7 +10,7 @@ enum { MEMBER_POOL_BYTES = 64 * 1024 * 1024, MEMBER_SERIES = 256 };
 static enum cli_exit member_open_tls(struct cli_context *ctx, struct cli_member *m)
 {
     const uint32_t roles = WIRE_ROLE_WORKER | WIRE_ROLE_SERVER | WIRE_ROLE_RELAY;
-    struct security_files files;
+    struct pki_member_files files;
     struct net_tls_config config = {.cert_path = files.cert,
                                     .key_path = files.key,
                                     .ca_path = files.ca,

@@ -1,6 +1,6 @@
 #include "cli/parse.h"
 
-#include "cli/suggest.h"
+#include "base/nearest.h"
 #include "cli/table.h"
 
 #include <ctype.h>
@@ -71,31 +71,31 @@ static enum cli_error_id parse_unknown_command(struct parse *p, const char *word
     const struct cli_command *parent = p->parsed->command;
     const char *group = parent == NULL ? "" : parent->path;
     const char *space = parent == NULL ? "" : " ";
-    struct suggest s;
+    struct nearest near;
 
-    suggest_init(&s, word);
+    nearest_init(&near, word);
     for (size_t i = 0; cli_commands[i] != NULL; i++) {
         if (cli_command_below(cli_commands[i], parent) && !cli_commands[i]->hidden) {
-            suggest_offer(&s, cli_command_word(cli_commands[i]));
+            nearest_offer(&near, cli_command_word(cli_commands[i]));
         }
     }
     /* "strait issue" for "strait cert issue". */
-    for (size_t i = 0; s.best == NULL && parent == NULL && cli_commands[i] != NULL; i++) {
+    for (size_t i = 0; near.best == NULL && parent == NULL && cli_commands[i] != NULL; i++) {
         if (strcmp(cli_command_word(cli_commands[i]), word) == 0) {
-            s.best = cli_commands[i]->path;
+            near.best = cli_commands[i]->path;
         }
     }
-    if (s.best == NULL) {
+    if (near.best == NULL) {
         err_text_set(&p->problem->what, OK, "there is no command \"%s%s%s\"", group, space, word);
         parse_next_help(p);
         return CLI_ERROR_UNKNOWN_COMMAND;
     }
     err_text_set(&p->problem->what, OK, "there is no command \"%s%s%s\": did you mean \"%s%s%s\"?",
-                 group, space, word, group, space, s.best);
-    if (strchr(s.best, ' ') == NULL) {
-        parse_next_replaced(p, p->at, s.best);
+                 group, space, word, group, space, near.best);
+    if (strchr(near.best, ' ') == NULL) {
+        parse_next_replaced(p, p->at, near.best);
     } else {
-        err_text_set(&p->problem->next, OK, "strait %s --help", s.best);
+        err_text_set(&p->problem->next, OK, "strait %s --help", near.best);
     }
     return CLI_ERROR_UNKNOWN_COMMAND;
 }
@@ -187,10 +187,10 @@ static enum cli_error_id parse_no_value(struct parse *p, const struct cli_option
     return CLI_ERROR_BAD_VALUE;
 }
 
-static void parse_offer_options(struct suggest *s, const struct cli_option *options)
+static void parse_offer_options(struct nearest *near, const struct cli_option *options)
 {
     for (; options != NULL && options->name != NULL; options++) {
-        suggest_offer(s, options->name);
+        nearest_offer(near, options->name);
     }
 }
 
@@ -198,23 +198,23 @@ static enum cli_error_id parse_unknown_option(struct parse *p, const char *name,
 {
     const struct cli_command *command = p->parsed->command;
     const char *rest = name[size] == '=' ? name + size : "";
-    char word[CLI_SUGGEST_WORD_BYTES + 1];
+    char word[NEAREST_WORD_BYTES + 1];
     char fixed[ERR_TEXT_BYTES];
-    struct suggest s;
+    struct nearest near;
 
     (void)snprintf(word, sizeof(word), "%.*s", (int)(size < sizeof(word) ? size : 0), name);
-    suggest_init(&s, word);
-    parse_offer_options(&s, command == NULL ? NULL : command->options);
-    parse_offer_options(&s, cli_globals);
-    if (s.best == NULL) {
+    nearest_init(&near, word);
+    parse_offer_options(&near, command == NULL ? NULL : command->options);
+    parse_offer_options(&near, cli_globals);
+    if (near.best == NULL) {
         err_text_set(&p->problem->what, OK, "%s: there is no option --%.*s", parse_where(p),
                      (int)size, name);
         parse_next_help(p);
         return CLI_ERROR_UNKNOWN_OPTION;
     }
     err_text_set(&p->problem->what, OK, "%s: there is no option --%.*s: did you mean --%s?",
-                 parse_where(p), (int)size, name, s.best);
-    (void)snprintf(fixed, sizeof(fixed), "--%s%s", s.best, rest);
+                 parse_where(p), (int)size, name, near.best);
+    (void)snprintf(fixed, sizeof(fixed), "--%s%s", near.best, rest);
     parse_next_replaced(p, p->at, fixed);
     return CLI_ERROR_UNKNOWN_OPTION;
 }
@@ -226,7 +226,7 @@ static enum cli_error_id parse_long(struct parse *p, const char *word)
     size_t size = strcspn(word, "=");
     const char *value = word[size] == '=' ? word + size + 1 : NULL;
     const struct cli_option *option = cli_option_find(command, word, size);
-    char shown[CLI_SUGGEST_WORD_BYTES];
+    char shown[NEAREST_WORD_BYTES];
     bool on = true;
 
     if (option == NULL && strncmp(word, "no-", 3) == 0) {

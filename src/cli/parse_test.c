@@ -3,7 +3,6 @@
 
 #include "cli/parse.h"
 
-#include "cli/suggest.h"
 #include "cli/table.h"
 
 #include <setjmp.h>
@@ -207,19 +206,6 @@ static void test_too_many_options_are_refused(void **state)
     assert_int_equal(parse_words(line), CLI_ERROR_EXTRA_ARGUMENT);
 }
 
-static void test_distance_counts_slips(void **state)
-{
-    (void)state;
-    assert_int_equal(suggest_distance("bench", "bench"), 0);
-    assert_int_equal(suggest_distance("bnech", "bench"), 1);
-    assert_int_equal(suggest_distance("bech", "bench"), 1);
-    assert_int_equal(suggest_distance("benchh", "bench"), 1);
-    assert_int_equal(suggest_distance("bensh", "bench"), 1);
-    assert_int_equal(suggest_distance("", "bench"), 5);
-    assert_int_equal(suggest_distance("bench", ""), 5);
-    assert_int_equal(suggest_distance("kitten", "sitting"), 3);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,7 +221,6 @@ int main(void)
         cmocka_unit_test(test_refusals_say_what_is_wrong),
         cmocka_unit_test(test_help_wins_over_what_is_missing),
         cmocka_unit_test(test_too_many_options_are_refused),
-        cmocka_unit_test(test_distance_counts_slips),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

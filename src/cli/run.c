@@ -191,7 +191,8 @@ static enum cli_exit run_local_in(struct cli_context *ctx, const struct run_file
                                   struct run_record *record, const char *dir)
 {
     char program[PATH_MAX], opening[128];
-    struct run_local_options options = {.program = program, .dir = dir};
+    struct run_local_options options = {
+        .program = program, .dir = dir, .temporary = record == NULL};
     struct run_local_result result;
     struct run_shown shown;
     struct err_text text = {""};

@@ -2,10 +2,7 @@
 
 #include "cli/advertise.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 unsigned security_insecure(const struct cli_context *ctx)
 {
@@ -72,68 +69,31 @@ enum cli_exit security_address(struct cli_context *ctx, const char *option, cons
     return security_judge(ctx, option, text, out);
 }
 
-/* The one certificate in the folder beside ca.crt. */
-static enum cli_exit security_only_one(struct cli_context *ctx, const char *dir, char *name,
-                                       size_t size)
+/* What pki_member_find() said, with what to do. */
+static enum cli_exit security_not_found(struct cli_context *ctx, enum err rc, const char *why)
 {
-    DIR *folder = opendir(dir);
-    struct dirent *entry;
-    unsigned count = 0;
-
-    if (folder == NULL) {
-        return cli_error(ctx, CLI_ERROR_FILE, NULL, "--cert %s: %s", dir, strerror(errno));
+    switch (rc) {
+    case ERR_NOT_FOUND:
+        return cli_error(ctx, CLI_ERROR_BAD_CERT, "strait cert issue --help", "--cert %s", why);
+    case ERR_INVALID:
+        return cli_error(ctx, CLI_ERROR_MISSING_ARGUMENT, NULL, "--cert %s; say which with --name",
+                         why);
+    default:
+        return cli_error(ctx, CLI_ERROR_FILE, NULL, "--cert %s", why);
     }
-    while ((entry = readdir(folder)) != NULL) {
-        size_t length = strlen(entry->d_name);
-
-        if (length > 4 && length - 4 < size && strcmp(entry->d_name, "ca.crt") != 0 &&
-            strcmp(entry->d_name + length - 4, ".crt") == 0) {
-            memcpy(name, entry->d_name, length - 4);
-            name[length - 4] = '\0';
-            count++;
-        }
-    }
-    (void)closedir(folder);
-    if (count == 0) {
-        return cli_error(ctx, CLI_ERROR_BAD_CERT, "strait cert issue --help",
-                         "--cert %s: no certificate of a member is in that folder", dir);
-    }
-    if (count > 1) {
-        return cli_error(ctx, CLI_ERROR_MISSING_ARGUMENT, NULL,
-                         "--cert %s: %u members have certificates there; say which with --name",
-                         dir, count);
-    }
-    return CLI_DONE;
 }
 
-enum cli_exit security_find(struct cli_context *ctx, struct security_files *out)
+enum cli_exit security_find(struct cli_context *ctx, struct pki_member_files *out)
 {
     const char *dir = cli_text_at(ctx, "cert", 0);
-    const char *given = cli_text(ctx, "name");
-    char name[256] = "";
-    enum cli_exit status;
+    struct err_text why = {""};
+    enum err rc;
 
     if (dir == NULL) {
         return cli_error(ctx, CLI_ERROR_MISSING_ARGUMENT, NULL,
                          "a member's certificate is needed: --cert DIR (\"strait cert issue\" "
                          "makes one), or --insecure");
     }
-    if (given == NULL) {
-        status = security_only_one(ctx, dir, name, sizeof(name));
-        if (status != CLI_DONE) {
-            return status;
-        }
-        given = name;
-    }
-    if ((size_t)snprintf(out->cert, sizeof(out->cert), "%s/%s.crt", dir, given) >=
-            sizeof(out->cert) ||
-        (size_t)snprintf(out->key, sizeof(out->key), "%s/%s.key", dir, given) >= sizeof(out->key) ||
-        (size_t)snprintf(out->ca, sizeof(out->ca), "%s/ca.crt", dir) >= sizeof(out->ca) ||
-        (size_t)snprintf(out->crl, sizeof(out->crl), "%s/revoked.crl", dir) >= sizeof(out->crl)) {
-        return cli_error(ctx, CLI_ERROR_FILE, NULL, "--cert: the path of the folder is too long");
-    }
-    if (access(out->crl, F_OK) != 0) {
-        out->crl[0] = '\0';
-    }
-    return CLI_DONE;
+    rc = pki_member_find(dir, cli_text(ctx, "name"), out, &why);
+    return rc == OK ? CLI_DONE : security_not_found(ctx, rc, why.text);
 }

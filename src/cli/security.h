@@ -5,17 +5,8 @@
 #define CLI_SECURITY_H
 
 #include "cli/context.h"
+#include "net/pki_member.h"
 #include "net/tls.h"
-
-enum { SECURITY_PATH_BYTES = 1024 };
-
-/* The files of a member, as `strait cert issue` writes them. */
-struct security_files {
-    char cert[SECURITY_PATH_BYTES];
-    char key[SECURITY_PATH_BYTES];
-    char ca[SECURITY_PATH_BYTES];
-    char crl[SECURITY_PATH_BYTES]; /* Empty: the folder has no revocation list. */
-};
 
 /* Options that the functions below read; for the table of a command. */
 #define SECURITY_OPTION_INSECURE                                                                   \
@@ -37,7 +28,7 @@ enum cli_exit security_address(struct cli_context *ctx, const char *option, cons
                                struct net_address *out);
 
 /* The files of the member that --cert and --name choose. The error is printed. */
-enum cli_exit security_find(struct cli_context *ctx, struct security_files *out);
+enum cli_exit security_find(struct cli_context *ctx, struct pki_member_files *out);
 
 /* How often --insecure was given. */
 unsigned security_insecure(const struct cli_context *ctx);

@@ -217,6 +217,7 @@ static enum err server_open(struct server *s, struct err_text *text)
         .first = p->first,
         .store = p->store,
         .pace_bytes_per_s = p->pace_bytes_per_s,
+        .in_flight_bytes = p->in_flight_bytes,
         .events = &server_events,
         .trace = log_enabled("node", LOG_INFO) ? server_trace : NULL,
         .user = s,
@@ -279,6 +280,15 @@ static enum cli_exit server_work(struct server *s)
     return s->status;
 }
 
+/* On each line of the log: the site, once that is known, and "server-1". */
+static void server_origin(const struct server_plan *p)
+{
+    char member[24];
+
+    (void)snprintf(member, sizeof(member), "server-%" PRIu32, p->index);
+    log_set_origin(p->site.name, member);
+}
+
 static enum cli_exit server_run(struct cli_context *ctx)
 {
     static struct server s; /* Too large for the stack. */
@@ -286,6 +296,7 @@ static enum cli_exit server_run(struct cli_context *ctx)
 
     s = (struct server){.ctx = ctx};
     status = server_plan_read(ctx, &s.plan);
+    server_origin(&s.plan);
     if (status == CLI_DONE && s.plan.index > 0) {
         status = server_first_ask(ctx, &s.plan);
     } else if (status == CLI_DONE) {
@@ -299,6 +310,7 @@ static enum cli_exit server_run(struct cli_context *ctx)
         status = server_plan_identity(ctx, &s.plan);
     }
     if (status == CLI_DONE) {
+        server_origin(&s.plan);
         status = server_work(&s);
         server_close(&s);
     }
@@ -363,6 +375,10 @@ static const struct cli_option server_options[] = {
      .max = 100, .help = "checkpoints to keep of each shard"},
     {.name = "pace", .placeholder = "RATE", .kind = CLI_RATE,
      .help = "send at most so fast to each worker"},
+    {.name = "in-flight", .placeholder = "SIZE", .kind = CLI_SIZE, .min = 8 << 20,
+     .max = INT64_C(1) << 40,
+     .help = "most memory for what comes, waits and goes, beside twice the tables; default: 64 MiB "
+             "and 128 MiB per worker, taken as it is needed; at least 4 MiB per worker"},
     WORKER_JOB_OPTIONS(", and tells the workers that have none of their own"),
     {.name = "stop-objective", .placeholder = "NUMBER", .kind = CLI_DECIMAL,
      .help = "workers stop when the objective is as good as this"},

@@ -24,12 +24,13 @@ struct server_plan {
     uint32_t lanes[SERVER_SERVERS_MAX]; /* Of each server. */
     uint32_t first_number;              /* Of our first lane. */
     bool tls;
-    struct security_files files; /* With TLS. */
+    struct pki_member_files files; /* With TLS. */
     struct pki_identity identity;
     struct net_address listen;
     struct net_address first; /* Of a further server: where the first one is. */
     const char *store;        /* NULL: none. */
     uint64_t pace_bytes_per_s;
+    uint64_t in_flight_bytes; /* Zero: by the number of workers. */
 };
 
 /* Read the options but those of the site. The error is printed. */

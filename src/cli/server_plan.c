@@ -106,7 +106,8 @@ enum cli_exit server_plan_read(struct cli_context *ctx, struct server_plan *out)
     enum cli_exit status;
 
     *out = (struct server_plan){.store = cli_text(ctx, "store"),
-                                .pace_bytes_per_s = (uint64_t)cli_number(ctx, "pace") / 8};
+                                .pace_bytes_per_s = (uint64_t)cli_number(ctx, "pace") / 8,
+                                .in_flight_bytes = (uint64_t)cli_number(ctx, "in-flight")};
     status = plan_place(ctx, out);
     if (status == CLI_DONE) {
         status = plan_listen(ctx, out);

@@ -1,5 +1,6 @@
 /* strait worker: joins a site and trains. */
 
+#include "base/log.h"
 #include "cli/commands.h"
 #include "cli/security.h"
 #include "cli/worker_job.h"
@@ -204,6 +205,17 @@ static void worker_waiting(const char *text, void *user)
     worker_say(user, "waiting", text);
 }
 
+/* On each line of the log: "worker-3", once that is known. @site may be NULL. */
+static void worker_origin(const char *site, uint32_t rank)
+{
+    char member[24] = "worker";
+
+    if (rank != NODE_RANK_ANY) {
+        (void)snprintf(member, sizeof(member), "worker-%" PRIu32, rank);
+    }
+    log_set_origin(site, member);
+}
+
 /* What is to be done: by options, else by the site. */
 
 static enum err worker_plan(const struct node_site *site, uint32_t rank, struct run_work *work,
@@ -213,6 +225,7 @@ static enum err worker_plan(const struct node_site *site, uint32_t rank, struct 
 
     w->site = *site;
     w->rank = rank;
+    worker_origin(site->name, rank);
     if (worker_job_read(w->ctx, work) != CLI_DONE) {
         return ERR_INVALID; /* It was printed, by the same check, before we began. */
     }
@@ -339,7 +352,7 @@ static enum cli_exit worker_identity(struct cli_context *ctx, uint32_t rank,
 }
 
 static enum cli_exit worker_door(struct cli_context *ctx, struct run_process_config *config,
-                                 struct security_files *files)
+                                 struct pki_member_files *files)
 {
     const char *join = cli_text(ctx, "join");
     enum cli_exit status;
@@ -366,6 +379,23 @@ static enum cli_exit worker_door(struct cli_context *ctx, struct run_process_con
     return status;
 }
 
+/* Saved state is found by its rank: it must be the same the next time. */
+static enum cli_exit worker_state(struct cli_context *ctx, struct run_process_config *config)
+{
+    config->state_dir = cli_text(ctx, "state");
+    config->state_every = (uint32_t)cli_number(ctx, "state-every");
+    if (config->state_dir == NULL && cli_given(ctx, "state-every")) {
+        return cli_error(ctx, CLI_ERROR_SETTINGS, NULL, "--state-every: where to? Say --state DIR");
+    }
+    if (config->state_dir != NULL && config->rank == NODE_RANK_ANY && !cli_given(ctx, "name") &&
+        !cli_given(ctx, "cert")) {
+        return cli_error(ctx, CLI_ERROR_SETTINGS, NULL,
+                         "--state: the worker must be the same one when it is started again: say "
+                         "--rank NUMBER or --name NAME");
+    }
+    return CLI_DONE;
+}
+
 /* The end. */
 
 static enum cli_exit worker_failed(struct worker *w, const struct run_process_result *r)
@@ -374,8 +404,12 @@ static enum cli_exit worker_failed(struct worker *w, const struct run_process_re
 
     if (r->rc == ERR_NOMEM) {
         id = CLI_ERROR_NO_MEMORY;
+    } else if (r->rc == ERR_TIMEOUT) {
+        id = CLI_ERROR_UNREACHABLE;
     } else if (r->stage == RUN_PROCESS_JOB) {
         id = CLI_ERROR_JOB;
+    } else if (r->stage == RUN_PROCESS_STATE) {
+        id = CLI_ERROR_STATE;
     } else if (r->stage == RUN_PROCESS_START) {
         id = r->rc == ERR_REFUSED ? CLI_ERROR_PEER_REFUSED : CLI_ERROR_BAD_CERT;
     }
@@ -417,10 +451,11 @@ static enum cli_exit worker_run(struct cli_context *ctx)
 {
     static struct worker w; /* Too large for the stack. */
     static struct run_process_result result;
-    struct security_files files;
+    struct pki_member_files files;
     struct run_process_config config = {
         .streams = (uint16_t)cli_number(ctx, "streams"),
         .pool_bytes = (uint64_t)cli_number(ctx, "pool"),
+        .patience_ns = cli_number(ctx, "patience") * 1000,
         .pace_bytes_per_s = (uint64_t)cli_number(ctx, "pace") / 8,
         .events = &worker_events,
         .interrupted = worker_interrupted,
@@ -441,11 +476,15 @@ static enum cli_exit worker_run(struct cli_context *ctx)
         status = worker_paces(ctx, &w);
     }
     if (status == CLI_DONE) {
+        status = worker_state(ctx, &config);
+    }
+    if (status == CLI_DONE) {
         status = worker_door(ctx, &config, &files);
     }
     if (status != CLI_DONE) {
         return status;
     }
+    worker_origin(NULL, config.rank);
     config.work = &w.work;
     config.paces = w.paces;
     config.paces_count = w.paces_count;
@@ -468,6 +507,10 @@ const struct cli_command cli_command_worker = {
             "OMPI_COMM_WORLD_RANK or PMI_RANK, else the site gives one; the number of workers from "
             "--workers, else from STRAIT_WORKERS, WORLD_SIZE, SLURM_NTASKS, OMPI_COMM_WORLD_SIZE "
             "or PMI_SIZE, else from the site.",
+            "Some jobs keep something of their own between clocks: lda the topics of its tokens, "
+            "mf the factors of its users. With --state it is saved before the update of a clock "
+            "goes out, so a worker that was killed and is started again with the same rank goes "
+            "on where it was. Without, it begins anew, and lda would then count its tokens twice.",
             "If the connection breaks or a server is started again, the worker waits for it and "
             "goes on. Ctrl-C leaves cleanly: what was sent is counted, and nobody waits for this "
             "worker; a second one ends it at once.",
@@ -501,6 +544,17 @@ const struct cli_command cli_command_worker = {
              .min = 1,
              .max = SYNC_MEMBERS_MAX,
              .help = "into how many parts the data are cut"},
+            {.name = "state",
+             .placeholder = "DIR",
+             .kind = CLI_DIR,
+             .help = "save there what the job keeps of its own, and go on from it when started "
+                     "again"},
+            {.name = "state-every",
+             .placeholder = "CLOCKS",
+             .kind = CLI_NUMBER,
+             .max = 1000000000,
+             .help = "save it so often; 0, the default: each clock, but jobs that only lose time "
+                     "by it write at most 4 MiB per clock"},
             {.name = "streams",
              .placeholder = "NUMBER",
              .fallback = "1",
@@ -508,6 +562,13 @@ const struct cli_command cli_command_worker = {
              .min = 1,
              .max = LIMIT_STREAMS_PER_PEER,
              .help = "connections to each lane; several are faster over long links"},
+            {.name = "patience",
+             .placeholder = "TIME",
+             .fallback = "10m",
+             .kind = CLI_DURATION,
+             .min = 0,
+             .max = INT64_C(86400) * 1000000,
+             .help = "give up if a server cannot be reached for so long; 0: never"},
             {.name = "pool",
              .placeholder = "SIZE",
              .fallback = "1GiB",

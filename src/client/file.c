@@ -1,5 +1,6 @@
 #include "client/file.h"
 
+#include "base/fd.h"
 #include "base/mem.h"
 #include "client/npy.h"
 #include "client/option.h"
@@ -68,18 +69,7 @@ void client_file_close(struct client_file *f)
 static enum err file_put(struct client_file *f, const void *bytes, size_t size,
                          struct err_text *text)
 {
-    const uint8_t *at = bytes;
-
-    while (size > 0) {
-        ssize_t n = write(f->fd, at, size);
-
-        if (n < 0 && errno != EINTR) {
-            return file_failed(f->path, text);
-        }
-        at += n > 0 ? n : 0;
-        size -= n > 0 ? (size_t)n : 0;
-    }
-    return OK;
+    return fd_write_all(f->fd, bytes, size) ? OK : file_failed(f->path, text);
 }
 
 enum err client_file_create(const char *path, uint64_t rows, uint32_t width,
@@ -160,19 +150,13 @@ enum err client_file_commit(struct client_file *f, struct err_text *text)
 
 static enum err file_get(struct client_file *f, void *bytes, size_t size, struct err_text *text)
 {
-    uint8_t *at = bytes;
+    ssize_t n = fd_read_all(f->fd, bytes, size);
 
-    while (size > 0) {
-        ssize_t n = read(f->fd, at, size);
-
-        if (n < 0 && errno != EINTR) {
-            return file_failed(f->path, text);
-        }
-        if (n == 0) {
-            return err_text_set(text, ERR_INVALID, "%.400s: it ends too early", f->path);
-        }
-        at += n > 0 ? n : 0;
-        size -= n > 0 ? (size_t)n : 0;
+    if (n < 0) {
+        return file_failed(f->path, text);
+    }
+    if ((size_t)n < size) {
+        return err_text_set(text, ERR_INVALID, "%.400s: it ends too early", f->path);
     }
     return OK;
 }

@@ -60,11 +60,7 @@ static void run_exchange(enum node_delivery delivery)
     int table;
 
     testing_site_start(&t, "bsp", delivery, 2, 2);
-    a = open_worker(&t, ", \"rank\": 0");
-    b = open_worker(&t, ", \"rank\": 1");
-    FAILS(strait_join(a, 0, NULL), STRAIT_E_TIMEOUT, "");
-    OKAY(strait_join(b, T, NULL));
-    OKAY(strait_join(a, T, NULL));
+    join_two(&t, &a, &b);
     table = make_table(a, "w", ROWS, WIDTH);
     assert_int_equal(make_table(b, "w", ROWS, WIDTH), table);
     OKAY(strait_exchange_begin(a, table, a_floats, 1, a_floats, &a_op));
@@ -204,11 +200,7 @@ static void test_an_operation_may_be_given_up(void **state)
 
     (void)state;
     testing_site_start(&t, "bsp", NODE_PULL, 1, 2);
-    a = open_worker(&t, ", \"rank\": 0");
-    b = open_worker(&t, ", \"rank\": 1");
-    FAILS(strait_join(a, 0, NULL), STRAIT_E_TIMEOUT, "");
-    OKAY(strait_join(b, T, NULL));
-    OKAY(strait_join(a, T, NULL));
+    join_two(&t, &a, &b);
     table = make_table(a, "w", 2, 4);
     OKAY(strait_update(a, table, 0, 8, floats));
     OKAY(strait_clock(a, 1, T, NULL));
@@ -283,11 +275,7 @@ static void test_leaving_ends_what_is_under_way(void **state)
 
     (void)state;
     testing_site_start(&t, "bsp", NODE_BROADCAST, 1, 2);
-    a = open_worker(&t, ", \"rank\": 0");
-    b = open_worker(&t, ", \"rank\": 1");
-    FAILS(strait_join(a, 0, NULL), STRAIT_E_TIMEOUT, "");
-    OKAY(strait_join(b, T, NULL));
-    OKAY(strait_join(a, T, NULL));
+    join_two(&t, &a, &b);
     OKAY(strait_clock_begin(a, 1, &clock));
     FAILS(strait_clock(b, 1, 0, NULL), STRAIT_E_TIMEOUT, "");
     OKAY(strait_clock(b, 1, T, NULL));

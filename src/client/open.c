@@ -2,11 +2,11 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "client/certificate.h"
 #include "client/client.h"
 #include "client/op.h"
 #include "client/option.h"
 #include "net/entropy.h"
+#include "net/pki_member.h"
 #include "obs/metric.h"
 
 #include <inttypes.h>
@@ -39,16 +39,29 @@ static void open_free(struct client *c)
     mem_free(c);
 }
 
+/* The member's files; @text says what to do if they cannot be found. */
+static enum err open_find(const struct client_options *o, struct pki_member_files *out,
+                          struct err_text *text)
+{
+    struct err_text why = {""};
+    enum err rc = pki_member_find(o->cert, o->name, out, &why);
+    const char *next = rc == ERR_NOT_FOUND ? "; strait cert issue makes one"
+                       : rc == ERR_INVALID ? "; say which with \"name\""
+                                           : "";
+
+    return rc == OK ? OK : err_text_set(text, rc, "cert %.400s%s", why.text, next);
+}
+
 static enum err open_tls(struct client *c, const struct client_options *o,
                          struct node_worker_config *config, struct err_text *text)
 {
-    struct client_certificate files;
+    struct pki_member_files files;
     struct net_tls_config tls = {.cert_path = files.cert,
                                  .key_path = files.key,
                                  .ca_path = files.ca,
                                  .roles_accepted = WIRE_ROLE_SERVER,
                                  .roles_dialled = WIRE_ROLE_SERVER};
-    enum err rc = client_certificate_find(o->cert, o->name, &files, text);
+    enum err rc = open_find(o, &files, text);
 
     if (rc != OK) {
         return rc;

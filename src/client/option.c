@@ -1,9 +1,9 @@
 #include "client/option.h"
 
+#include "base/nearest.h"
 #include "base/units.h"
 #include "net/pki.h"
 #include "node/site.h"
-#include "topo/nearest.h"
 
 #include <jansson.h>
 #include <stdio.h>

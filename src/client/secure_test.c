@@ -1,6 +1,5 @@
 /* With certificates: who gets in, and what is said to the others. */
 
-#include "client/certificate.h"
 #include "client/testing_calls.h"
 #include "net/pki_ca.h"
 
@@ -21,16 +20,22 @@ static const char *path_in(struct authority *a, const char *name)
 }
 
 /* A certificate into a folder below. */
-static void issue(struct authority *a, enum wire_role role, const char *name, const char *folder)
+static void issue_for(struct authority *a, enum wire_role role, const char *site, const char *name,
+                      const char *folder)
 {
     struct pki_order order = {.now_s = clock_wall_us() / 1000000};
     struct err_text text = {""};
 
-    assert_int_equal(pki_identity_make(role, "home", name, &order.identity, &text), OK);
+    assert_int_equal(pki_identity_make(role, site, name, &order.identity, &text), OK);
     (void)mkdir(path_in(a, folder), 0700);
     if (pki_ca_issue_to(a->ca, &order, path_in(a, folder), false, &text) != OK) {
         fail_msg("%s", text.text);
     }
+}
+
+static void issue(struct authority *a, enum wire_role role, const char *name, const char *folder)
+{
+    issue_for(a, role, "home", name, folder);
 }
 
 static int authority_setup(void **state)
@@ -47,6 +52,7 @@ static int authority_setup(void **state)
     issue(a, WIRE_ROLE_WORKER, "anna", "anna");
     issue(a, WIRE_ROLE_WORKER, "bert", "two");
     issue(a, WIRE_ROLE_WORKER, "carl", "two");
+    issue_for(a, WIRE_ROLE_WORKER, "away", "dora", "dora");
     *state = a;
     return 0;
 }
@@ -122,7 +128,7 @@ static void test_certificates_that_will_not_do_are_refused_at_once(void **state)
     FAILS(strait_open(testing_options(&t, with_cert(a, "nowhere", NULL), options), &s),
           STRAIT_E_CERT, "nowhere: No such file");
     FAILS(strait_open(testing_options(&t, with_cert(a, "empty", NULL), options), &s), STRAIT_E_CERT,
-          "no certificate of a member");
+          "no certificate of a member is in that folder; strait cert issue makes one");
     FAILS(strait_open(testing_options(&t, with_cert(a, "two", NULL), options), &s), STRAIT_E_CERT,
           "2 members have certificates there; say which with \"name\"");
     FAILS(strait_open(testing_options(&t, with_cert(a, "two", "anna"), options), &s), STRAIT_E_CERT,
@@ -156,27 +162,19 @@ static void test_a_stranger_is_told_why(void **state)
     testing_site_stop(&t);
 }
 
-static void test_the_files_of_a_member_are_found(void **state)
+static void test_a_certificate_is_good_for_its_own_site(void **state)
 {
     struct authority *a = *state;
-    struct client_certificate files;
-    struct err_text text = {""};
-    char long_dir[CLIENT_PATH_BYTES];
-    FILE *list;
+    char server[256];
+    struct testing_site t = {.certs = server};
+    strait *s;
 
-    assert_int_equal(client_certificate_find(path_in(a, "anna"), "", &files, &text), OK);
-    assert_non_null(strstr(files.cert, "/anna/anna.crt"));
-    assert_non_null(strstr(files.key, "/anna/anna.key"));
-    assert_non_null(strstr(files.ca, "/anna/ca.crt"));
-    assert_string_equal(files.crl, "");
-    list = fopen(path_in(a, "anna/revoked.crl"), "w");
-    assert_non_null(list);
-    assert_int_equal(fclose(list), 0);
-    assert_int_equal(client_certificate_find(path_in(a, "anna"), "anna", &files, &text), OK);
-    assert_non_null(strstr(files.crl, "/anna/revoked.crl"));
-    memset(long_dir, 'x', sizeof(long_dir));
-    long_dir[sizeof(long_dir) - 1] = '\0';
-    assert_int_equal(client_certificate_find(long_dir, "anna", &files, &text), ERR_TOO_BIG);
+    (void)snprintf(server, sizeof(server), "%s", path_in(a, "server"));
+    testing_site_start(&t, "tap", NODE_PULL, 1, 1);
+    s = open_worker(&t, with_cert(a, "dora", NULL));
+    FAILS(strait_join(s, T, NULL), STRAIT_E_REFUSED, "for site away, and this is site home");
+    OKAY(strait_close(s));
+    testing_site_stop(&t);
 }
 
 /* Not encrypted, on this machine only. */
@@ -202,7 +200,7 @@ int main(void)
         SECURE_TEST(test_members_train_over_tls),
         SECURE_TEST(test_certificates_that_will_not_do_are_refused_at_once),
         SECURE_TEST(test_a_stranger_is_told_why),
-        SECURE_TEST(test_the_files_of_a_member_are_found),
+        SECURE_TEST(test_a_certificate_is_good_for_its_own_site),
         SECURE_TEST(test_a_socket_of_this_machine_will_do),
     };
 

@@ -63,6 +63,19 @@ static inline strait *join_worker(const struct testing_site *t, const char *more
     return s;
 }
 
+/* The two workers of a site that waits for both, ranks 0 and 1: the first has only asked to join
+ * when the second one does. */
+static inline void join_two(const struct testing_site *t, strait **a_out, strait **b_out)
+{
+    strait *a = open_worker(t, ", \"rank\": 0"), *b = open_worker(t, ", \"rank\": 1");
+
+    FAILS(strait_join(a, 0, NULL), STRAIT_E_TIMEOUT, "");
+    OKAY(strait_join(b, T, NULL));
+    OKAY(strait_join(a, T, NULL));
+    *a_out = a;
+    *b_out = b;
+}
+
 static inline int make_table(strait *s, const char *name, uint64_t rows, uint32_t width)
 {
     int table = -1;

@@ -332,11 +332,7 @@ static void run_wait_together(bool freed)
     int table;
 
     testing_site_start(&t, "bsp", NODE_PULL, 1, 2);
-    a = open_worker(&t, ", \"rank\": 0");
-    b = open_worker(&t, ", \"rank\": 1");
-    FAILS(strait_join(a, 0, NULL), STRAIT_E_TIMEOUT, "");
-    OKAY(strait_join(b, T, NULL));
-    OKAY(strait_join(a, T, NULL));
+    join_two(&t, &a, &b);
     table = make_table(a, "w", 1, 4);
     OKAY(strait_clock(a, 1, T, NULL));
     OKAY(strait_pull_begin(a, table, 0, 4, floats, &op));
@@ -394,11 +390,7 @@ static void test_those_who_wait_for_the_end_of_a_clock_get_the_next_one(void **s
 
     (void)state;
     testing_site_start(&t, "bsp", NODE_BROADCAST, 1, 2);
-    a = open_worker(&t, ", \"rank\": 0");
-    b = open_worker(&t, ", \"rank\": 1");
-    FAILS(strait_join(a, 0, NULL), STRAIT_E_TIMEOUT, "");
-    OKAY(strait_join(b, T, NULL));
-    OKAY(strait_join(a, T, NULL));
+    join_two(&t, &a, &b);
     FAILS(strait_clock(a, 1, 0, NULL), STRAIT_E_TIMEOUT, "");
     for (int i = 0; i < 2; i++) {
         actors[i] = (struct actor){.s = a, .running = &running};

@@ -4,8 +4,13 @@
  * no clock: its owner advances time by hand; the simulator runs whole nodes on it.
  *
  * One turn: wait for descriptors, run what became ready, run due timers, then run the tasks that
- * all of these posted ("flush once before sleeping"). A loop belongs to one thread. Nothing here is
- * called from inside the call that started it. */
+ * all of these posted ("flush once before sleeping"). Nothing here is called from inside the call
+ * that started it.
+ *
+ * One thread at a time owns a loop, and only its owner may touch it and what lives on it. Usually
+ * that is the same thread for the loop's whole life. The owner may change between turns if
+ * something orders the threads, as a lock does: loop/driver.h hands one loop round in this way.
+ * Threads that never own it reach it by loop/mailbox.h. */
 
 #ifndef LOOP_LOOP_H
 #define LOOP_LOOP_H

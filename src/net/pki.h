@@ -22,6 +22,7 @@ enum {
     PKI_LEAF_DAYS = 90, /* Default validity of a member's certificate. */
     PKI_DAYS_MAX = 36500,
     PKI_SANS_MAX = 16,               /* DNS names and addresses in one certificate. */
+    PKI_PATH_BYTES = 1024,           /* Of a file, terminated. */
     PKI_PEM_BYTES = 8192,            /* The longest text of a certificate, key or request. */
     PKI_IDENTITY_TEXT_BYTES = 160,   /* "operator/" + two names, terminated. */
     PKI_SERIAL_TEXT_BYTES = 41,      /* Twenty bytes in hexadecimal, terminated. */

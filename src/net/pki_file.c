@@ -2,6 +2,7 @@
 
 #include "net/pki_file.h"
 
+#include "base/fd.h"
 #include "base/mem.h"
 #include "net/entropy.h"
 
@@ -66,45 +67,6 @@ bool pki_file_exists(const char *path)
     return lstat(path, &status) == 0 || errno != ENOENT;
 }
 
-/* Read until the end or @size bytes. Returns the count, or -1 with errno. */
-static ssize_t file_read_all(int fd, char *out, size_t size)
-{
-    size_t done = 0;
-
-    while (done < size) {
-        ssize_t n = read(fd, out + done, size - done);
-
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            return -1;
-        }
-        if (n == 0) {
-            break;
-        }
-        done += (size_t)n;
-    }
-    return (ssize_t)done;
-}
-
-static bool file_write_all(int fd, const char *bytes, size_t size)
-{
-    while (size > 0) {
-        ssize_t n = write(fd, bytes, size);
-
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            return false;
-        }
-        bytes += n;
-        size -= (size_t)n;
-    }
-    return true;
-}
-
 enum err pki_file_read(const char *path, size_t limit, struct pki_bytes *out, struct err_text *text)
 {
     struct pki_bytes bytes = {0};
@@ -133,7 +95,7 @@ enum err pki_file_read(const char *path, size_t limit, struct pki_bytes *out, st
         rc = err_text_set(text, ERR_NOMEM, "cannot read %s: out of memory", path);
         goto out_close;
     }
-    n = file_read_all(fd, bytes.chars, bytes.size);
+    n = fd_read_all(fd, bytes.chars, bytes.size);
     if (n < 0) {
         rc = pki_file_fault(text, "read", path);
         pki_bytes_deinit(&bytes);
@@ -202,7 +164,7 @@ enum err pki_file_stage(const char *path, const void *bytes, size_t size, mode_t
     if (fd < 0) {
         return pki_file_fault(text, "write", path);
     }
-    if (!file_write_all(fd, bytes, size) || fsync(fd) != 0) {
+    if (!fd_write_all(fd, bytes, size) || fsync(fd) != 0) {
         rc = pki_file_fault(text, "write", path);
         (void)close(fd);
         goto err_unlink;
@@ -312,7 +274,7 @@ enum err pki_file_append(const char *path, const char *line, size_t size, struct
         rc = pki_file_fault(text, "repair", path);
         goto out_close;
     }
-    if (!file_write_all(fd, line, size) || fsync(fd) != 0) {
+    if (!fd_write_all(fd, line, size) || fsync(fd) != 0) {
         rc = pki_file_fault(text, "add to", path);
         /* Half a line must not stay; if even this fails, the next call cuts it. */
         if (ftruncate(fd, end) != 0) {

@@ -4,14 +4,11 @@
 #ifndef NET_PKI_FILE_H
 #define NET_PKI_FILE_H
 
-#include "base/err.h"
+#include "net/pki.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 enum {
-    PKI_PATH_BYTES = 1024,
     PKI_FILE_BYTES_MAX = 64 * 1024,       /* Certificates, keys, tokens. */
     PKI_CRL_BYTES_MAX = 16 * 1024 * 1024, /* Revocation lists. */
 };

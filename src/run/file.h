@@ -65,6 +65,11 @@ struct run_evaluate {
     uint32_t every; /* Clocks; zero: never. */
 };
 
+/* What a job keeps of its own, as run/state.h saves it. */
+struct run_keep {
+    uint32_t every; /* Clocks; zero: as the job needs it. */
+};
+
 /* The run is over when one of these is reached. */
 struct run_stop {
     uint64_t clocks; /* Zero: not a reason, as with the others. */
@@ -102,6 +107,7 @@ struct run_file {
     struct run_sync sync;
     struct run_checkpoint checkpoint;
     struct run_evaluate evaluate;
+    struct run_keep state;
     struct run_stop stop;
     struct run_fault *faults;
     uint32_t faults_count;

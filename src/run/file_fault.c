@@ -1,11 +1,11 @@
 /* Faults of a run: lines of a scenario. The simulator reads them when it runs; here it is seen that
  * they name what there is, so that a slip is found before an hour has passed. */
 
+#include "base/nearest.h"
 #include "base/units.h"
 #include "run/file_state.h"
 #include "sim/fault.h"
 #include "sim/scenario.h"
-#include "topo/nearest.h"
 
 #include <stdio.h>
 #include <stdlib.h>

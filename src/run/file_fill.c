@@ -1,8 +1,8 @@
 /* What libcyaml loaded becomes a run: defaults, limits, names, and what has to go together. */
 
+#include "base/nearest.h"
 #include "base/units.h"
 #include "run/file_state.h"
-#include "topo/nearest.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -413,6 +413,9 @@ static enum err fill_figures(struct file_reader *r)
     }
     if (rc == OK) {
         rc = fill_u32(r, "evaluate.every", &f->evaluate.every, 10, 0, FILL_CLOCKS_MAX);
+    }
+    if (rc == OK) {
+        rc = fill_u32(r, "state.every", &f->state.every, 0, 0, FILL_CLOCKS_MAX);
     }
     return rc == OK ? fill_number(r, "compute.gflops", &f->compute.gflops, 20, 0.001, 100000) : rc;
 }

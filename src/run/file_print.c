@@ -122,6 +122,7 @@ void run_file_print(const struct run_file *f, struct text *out)
     print_sync(&f->sync, out);
     text_addf(out, "checkpoint: {every: %u, keep: %u}\n", f->checkpoint.every, f->checkpoint.keep);
     text_addf(out, "evaluate: {every: %u}\n", f->evaluate.every);
+    text_addf(out, "state: {every: %u}\n", f->state.every);
     print_stop(&f->stop, out);
     print_faults(f, out);
     text_add(out, "compute: {gflops: ");

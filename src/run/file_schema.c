@@ -3,8 +3,8 @@
  * always, a place. What a table cannot say (free keys, "a path or a mapping", times with units) is
  * CYAML_FIELD_IGNORE here and read from the tree elsewhere. */
 
+#include "base/nearest.h"
 #include "run/file_state.h"
-#include "topo/nearest.h"
 
 #include <cyaml/cyaml.h>
 #include <errno.h>
@@ -67,6 +67,11 @@ static const cyaml_schema_field_t schema_evaluate_fields[] = {
     CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t schema_state_fields[] = {
+    CYAML_FIELD_UINT("every", OPTIONAL, struct run_keep, every),
+    CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t schema_stop_fields[] = {
     CYAML_FIELD_UINT("clocks", OPTIONAL, struct run_stop, clocks),
     CYAML_FIELD_FLOAT("objective", OPTIONAL, struct run_stop, objective),
@@ -99,6 +104,7 @@ static const cyaml_schema_field_t schema_fields[] = {
     CYAML_FIELD_MAPPING("checkpoint", OPTIONAL, struct run_file, checkpoint,
                         schema_checkpoint_fields),
     CYAML_FIELD_MAPPING("evaluate", OPTIONAL, struct run_file, evaluate, schema_evaluate_fields),
+    CYAML_FIELD_MAPPING("state", OPTIONAL, struct run_file, state, schema_state_fields),
     CYAML_FIELD_MAPPING("stop", 0, struct run_file, stop, schema_stop_fields),
     CYAML_FIELD_IGNORE("faults", OPTIONAL),
     CYAML_FIELD_MAPPING("compute", OPTIONAL, struct run_file, compute, schema_compute_fields),

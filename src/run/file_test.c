@@ -74,6 +74,7 @@ static const char everything[] =
     "  order: arrival\n"
     "checkpoint: {every: 20, keep: 3}\n"
     "evaluate: {every: 5}\n"
+    "state: {every: 3}\n"
     "stop: {clocks: 200, objective: -0.3, accuracy: 0.9, time: 10min}\n"
     "faults:\n"
     "  - at 3s kill first for 500ms\n"
@@ -95,6 +96,7 @@ static void test_every_key_is_read(void **state)
     assert_int_equal(f->checkpoint.every, 20);
     assert_int_equal(f->checkpoint.keep, 3);
     assert_int_equal(f->evaluate.every, 5);
+    assert_int_equal(f->state.every, 3);
     assert_int_equal(f->stop.clocks, 200);
     assert_true(f->stop.has_objective && f->stop.objective == -0.3);
     assert_true(f->stop.accuracy == 0.9);
@@ -139,8 +141,8 @@ static void test_members_and_texts_keep_their_lines(void **state)
     assert_string_equal(f->job.options[1].value, "0.05");
     assert_int_equal(f->faults_count, 2);
     assert_string_equal(f->faults[0].chars, "at 3s kill first for 500ms");
-    assert_int_equal(f->faults[0].line, 30);
-    assert_int_equal(f->faults[1].line, 31);
+    assert_int_equal(f->faults[0].line, 31);
+    assert_int_equal(f->faults[1].line, 32);
     run_file_free(f);
 }
 
@@ -166,6 +168,7 @@ static void test_defaults_are_filled_in(void **state)
     assert_int_equal(f->checkpoint.every, 0);
     assert_int_equal(f->checkpoint.keep, 2);
     assert_int_equal(f->evaluate.every, 10);
+    assert_int_equal(f->state.every, 0);
     assert_false(f->stop.has_objective);
     assert_true(f->stop.accuracy == 0 && f->stop.time_ns == 0);
     assert_int_equal(f->faults_count, 0);
@@ -238,6 +241,7 @@ static void test_what_is_printed_is_complete(void **state)
         "sync: {barrier: ssp, staleness: 3, delivery: broadcast, deadline: 90s, order: arrival}\n"
         "checkpoint: {every: 20, keep: 3}\n"
         "evaluate: {every: 5}\n"
+        "state: {every: 3}\n"
         "stop: {clocks: 200, objective: -0.3, accuracy: 0.9, time: 600s}\n"
         "faults:\n"
         "  - \"at 3s kill first for 500ms\"\n"

@@ -61,7 +61,7 @@ static const struct wrong wrongs[] = {
     {WORKERS, "worker: [{region: us}]", "6:1: worker: no such key: did you mean 'workers'?"},
     {SERVERS, SERVERS "\nepochs: 3",
      "6:1: epochs: no such key: there are run, seed, topology, shards, servers, workers, job, "
-     "sync, checkpoint, evaluate, stop, faults, compute"},
+     "sync, checkpoint, evaluate, state, stop, faults, compute"},
     {SERVERS, "servers: [{regoin: eu}]",
      "5:12: servers[0].regoin: no such key: did you mean 'region'?"},
     {SERVERS, "servers: [{lanes: 1}]", "5:11: servers[0]: 'region' is missing: write region: NAME"},
@@ -201,6 +201,9 @@ static const struct wrong wrongs[] = {
     {STOP, "stop: {time: 0}",
      "8:14: stop.time: is out of range: write a time from 1ns to 31622400s"},
     {STOP, "stop: {objective: low}", "8:19: stop.objective: 'low' is not a number"},
+    {JOB, JOB "\nstate: {evry: 10}", "8:9: state.evry: no such key: did you mean 'every'?"},
+    {JOB, JOB "\nstate: {every: 1000000001}",
+     "8:16: state.every: 1000000001 is out of range: write a whole number from 0 to 1000000000"},
     {STOP, "evaluate: {every: 0}\nstop: {objective: 0.3}",
      "9:19: stop.objective: needs evaluations, and evaluate.every is 0: write a number of clocks"},
     {STOP, "evaluate: {every: 0}\nstop:\n  accuracy: 0.9",

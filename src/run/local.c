@@ -25,6 +25,7 @@ enum {
     LOCAL_PORT_FIRST = 20000, /* Below those that the system gives to who dials. */
     LOCAL_PORT_COUNT = 12000,
     LOCAL_PORT_TRIES = 30,
+    LOCAL_TOLD_BYTES = 512,
 };
 
 /* Telling. */
@@ -252,18 +253,35 @@ static bool local_port_taken(struct local_member *m, const char *words)
     return true;
 }
 
+/* What one says who reports a death: the last words, and where there are more of them. */
+static void local_add_words(const struct local_member *m, const char *words, char *out, size_t size)
+{
+    const struct local *l = m->local;
+    const char *colon = words[0] == '\0' ? "" : ": ";
+
+    if (l->options.temporary) {
+        (void)snprintf(out, size, "%s%.240s (without a record its log is not kept)", colon, words);
+    } else {
+        (void)snprintf(out, size, "%s%.240s (more in %.160s/%.64s.log)", colon, words,
+                       l->options.dir, m->name);
+    }
+}
+
 /* Killed by somebody: it is started again. */
 static void local_killed(struct local_member *m, int signum)
 {
     struct local *l = m->local;
+    char words[320], told[LOCAL_TOLD_BYTES];
     bool quick = local_now(l) - m->started_ns < (int64_t)LOCAL_QUICK_MS * 1000000;
 
     l->result->kills++;
     m->quick = quick ? m->quick + 1 : 0;
     local_event(l, "killed", m->name, "by signal %d", signum);
     if (m->quick >= LOCAL_QUICK_MAX) {
-        local_fail(l, "%s was killed %u times in a row, by signal %d at last", m->name, m->quick,
-                   signum);
+        local_last_words(m, words, sizeof(words));
+        local_add_words(m, words, told, sizeof(told));
+        local_fail(l, "%s was killed %u times in a row, by signal %d at last%s", m->name, m->quick,
+                   signum, told);
         return;
     }
     loop_timer_start_in(&m->timer,
@@ -274,7 +292,7 @@ static void local_killed(struct local_member *m, int signum)
 static void local_ended(struct local_member *m, int64_t status, int signum)
 {
     struct local *l = m->local;
-    char words[320];
+    char words[320], told[LOCAL_TOLD_BYTES];
 
     if (signum != 0) {
         local_killed(m, signum);
@@ -284,8 +302,8 @@ static void local_ended(struct local_member *m, int64_t status, int signum)
     if (local_port_taken(m, words)) {
         return;
     }
-    local_fail(l, "%s ended with status %" PRId64 "%s%s", m->name, status,
-               words[0] == '\0' ? "" : ": ", words);
+    local_add_words(m, words, told, sizeof(told));
+    local_fail(l, "%s ended with status %" PRId64 "%s", m->name, status, told);
 }
 
 void local_died(struct local_member *m, int64_t status, int signum)

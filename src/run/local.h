@@ -9,7 +9,8 @@
 
 struct run_local_options {
     const char *program; /* The path of `strait`. */
-    const char *dir;     /* For the members' own words (NAME.log) and checkpoints. */
+    const char *dir; /* For the members' own words (NAME.log), checkpoints and workers' state. */
+    bool temporary;  /* The folder goes with the run. */
 };
 
 struct run_local_result {

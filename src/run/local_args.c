@@ -146,6 +146,10 @@ static void args_worker(const struct local_member *m, struct local_args *a)
     ARGS_PAIR(a, "seed", "%" PRIu64, f->seed);
     ARGS_PAIR(a, "clocks", "%" PRIu64, f->stop.clocks);
     ARGS_PAIR(a, "evaluate-every", "%u", f->evaluate.every);
+    if (app_find(f->job.name)->state != NULL) {
+        ARGS_PAIR(a, "state", "%s/state", m->local->options.dir);
+        ARGS_PAIR(a, "state-every", "%u", f->state.every);
+    }
     args_paces(m, a);
 }
 

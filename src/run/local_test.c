@@ -209,6 +209,7 @@ static void test_members_that_say_nonsense_do_no_harm(void **state)
 
 static void test_a_server_that_dies_at_once_is_the_end(void **state)
 {
+    char wanted[ERR_TEXT_BYTES];
     struct stage s;
 
     (void)state;
@@ -216,7 +217,9 @@ static void test_a_server_that_dies_at_once_is_the_end(void **state)
     stage_program(&s, "echo first >&2; echo second >&2; echo '  try: something' >&2; exit 3", ":");
     assert_int_equal(stage_run(&s), OK);
     assert_int_equal(s.result.base.end, RUN_END_FAILED);
-    assert_string_equal(s.result.base.text.text, "s0 ended with status 3: first | second");
+    (void)snprintf(wanted, sizeof(wanted),
+                   "s0 ended with status 3: first | second (more in %.160s/s0.log)", s.dir);
+    assert_string_equal(s.result.base.text.text, wanted);
     stage_close(&s);
 }
 
@@ -260,15 +263,21 @@ static void test_ports_that_are_taken_are_passed_by_for_a_while(void **state)
 
 static void test_a_member_that_is_killed_all_the_time_is_the_end(void **state)
 {
+    char wanted[ERR_TEXT_BYTES];
     struct stage s;
 
     (void)state;
     stage_open(&s);
-    stage_program(&s, SERVE, "[ $name = w0 ] && kill -9 $$; exec tail -f /dev/null");
+    stage_program(&s, SERVE,
+                  "[ $name = w0 ] && echo I fall >&2 && kill -9 $$; exec tail -f /dev/null");
     assert_int_equal(stage_run(&s), OK);
     assert_int_equal(s.result.base.end, RUN_END_FAILED);
-    assert_string_equal(s.result.base.text.text,
-                        "w0 was killed 5 times in a row, by signal 9 at last");
+    (void)snprintf(
+        wanted, sizeof(wanted),
+        "w0 was killed 5 times in a row, by signal 9 at last: I fall | I fall | I fall (more in "
+        "%.160s/w0.log)",
+        s.dir);
+    assert_string_equal(s.result.base.text.text, wanted);
     assert_int_equal(s.result.kills, 5);
     assert_int_equal(s.killed, 5);
     stage_close(&s);

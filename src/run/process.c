@@ -43,6 +43,7 @@ struct run_process {
     struct net_socket_transport plain;
     struct net_tls_transport *tls;
     struct node_worker *node;
+    struct run_state *state;
     struct run_trainer *trainer;
     struct process_news news[PROCESS_NEWS_MAX];
     uint32_t news_count;
@@ -106,10 +107,17 @@ static void process_evaluated(struct run_trainer *t, const struct run_evaluation
     }
 }
 
+static void process_trainer_notice(struct run_trainer *t, const char *text, void *user)
+{
+    (void)t;
+    process_notice(text, user);
+}
+
 static const struct run_trainer_events process_trainer_events = {
     .joined = process_joined,
     .clock = process_clock,
     .evaluated = process_evaluated,
+    .notice = process_trainer_notice,
 };
 
 static void process_tell_one(struct run_process *p, const struct process_news *n)
@@ -166,18 +174,40 @@ static void process_why(struct run_process *p)
     }
 }
 
-/* Until *@done; ERR_CANCELLED once, when it was interrupted. Owned. */
-static enum err process_wait(struct run_process *p, const bool *done)
+/* Has a lane been away for too long? */
+static bool process_gives_up(struct run_process *p, struct err_text *text)
 {
+    int64_t away_ns = node_worker_away_ns(p->node);
+    char why[256] = "";
+
+    if (p->config->patience_ns == 0 || away_ns < p->config->patience_ns) {
+        return false;
+    }
+    (void)node_worker_why(p->node, why, sizeof(why));
+    (void)err_text_set(text, ERR_TIMEOUT, "gave up after %.0f s: %s", (double)away_ns * 1e-9,
+                       why[0] != '\0' ? why : "a lane cannot be reached");
+    return true;
+}
+
+/* Until *@done; ERR_CANCELLED once, when it was interrupted; ERR_TIMEOUT with @text: a lane is away
+ * for good. Owned. */
+static enum err process_wait(struct run_process *p, const bool *done, struct err_text *text)
+{
+    int64_t patience_ns = p->config->patience_ns;
+    int64_t tick_ns =
+        patience_ns > 0 && patience_ns < PROCESS_WHY_NS ? patience_ns : PROCESS_WHY_NS;
     enum err rc = ERR_TIMEOUT;
 
     while (rc == ERR_TIMEOUT) {
-        int64_t until_ns = loop_now_ns(loop_driver_loop(p->driver)) + PROCESS_WHY_NS;
+        int64_t until_ns = loop_now_ns(loop_driver_loop(p->driver)) + tick_ns;
 
         rc = loop_driver_wait(p->driver, done, until_ns, process_interrupted, p);
         process_tell(p);
         if (rc == ERR_TIMEOUT) {
             process_why(p);
+            if (process_gives_up(p, text)) {
+                break;
+            }
         }
     }
     return rc;
@@ -271,6 +301,7 @@ static void process_close(struct run_process *p)
         loop_driver_enter(p->driver);
         loop_driver_on_move(p->driver, NULL, NULL);
         run_trainer_destroy(p->trainer);
+        run_state_destroy(p->state);
         node_worker_destroy(p->node);
         net_tls_transport_destroy(p->tls);
         loop_driver_leave(p->driver, false);
@@ -290,7 +321,7 @@ static enum err process_meet(struct run_process *p, struct err_text *text)
 
     loop_driver_enter(p->driver);
     node_worker_meet(p->node, &op);
-    rc = process_wait(p, &op.done);
+    rc = process_wait(p, &op.done, text);
     if (rc == OK) {
         rc = op.rc;
         *text = op.text;
@@ -328,6 +359,34 @@ static enum err process_make_job(struct run_process *p, struct err_text *text)
     return app_create(&config, &p->app, text);
 }
 
+/* Find what a former life has saved, if the job keeps anything. */
+static enum err process_open_state(struct run_process *p, struct err_text *text)
+{
+    struct run_state_config config = {
+        .loop = loop_driver_loop(p->driver),
+        .place = p->config->state_dir,
+        .app = p->app,
+        .workers = p->config->work->workers,
+    };
+    enum err rc;
+
+    if (p->config->state_dir == NULL || p->app->ops->state == NULL) {
+        return OK;
+    }
+    p->result->stage = RUN_PROCESS_STATE;
+    loop_driver_enter(p->driver);
+    config.rank = node_worker_rank(p->node);
+    rc = store_dir_create(p->config->state_dir, config.loop, &config.store, text);
+    if (rc == OK) {
+        rc = run_state_create(&config, &p->state, text);
+        if (rc != OK) {
+            store_destroy(config.store);
+        }
+    }
+    loop_driver_leave(p->driver, true);
+    return rc;
+}
+
 /* The step, outside of the loop. */
 static void process_compute(struct run_process *p)
 {
@@ -353,6 +412,8 @@ static enum err process_train(struct run_process *p, struct err_text *text)
         .loop = loop_driver_loop(p->driver),
         .node = p->node,
         .app = p->app,
+        .state = p->state,
+        .state_every = p->config->state_every,
         .clocks = p->config->work->clocks,
         .evaluate_every = p->config->work->evaluate_every,
         .events = &process_trainer_events,
@@ -364,8 +425,16 @@ static enum err process_train(struct run_process *p, struct err_text *text)
     loop_driver_enter(p->driver);
     rc = run_trainer_create(&config, &p->trainer, text);
     while (rc == OK && !run_trainer_result(p->trainer, &rc, text)) {
-        if (process_interrupted(p) ||
-            process_wait(p, run_trainer_attention(p->trainer)) == ERR_CANCELLED) {
+        enum err waited = process_interrupted(p) ? ERR_CANCELLED : OK;
+
+        if (waited == OK) {
+            waited = process_wait(p, run_trainer_attention(p->trainer), text);
+        }
+        if (waited == ERR_TIMEOUT) {
+            rc = waited;
+            break;
+        }
+        if (waited == ERR_CANCELLED) {
             p->leaving = true;
             run_trainer_leave(p->trainer);
         }
@@ -373,6 +442,9 @@ static enum err process_train(struct run_process *p, struct err_text *text)
             process_compute(p);
         }
         process_tell(p);
+    }
+    if (p->trainer != NULL && run_trainer_is_unfit(p->trainer)) {
+        p->result->stage = RUN_PROCESS_STATE;
     }
     loop_driver_leave(p->driver, false);
     return rc == OK && p->leaving ? ERR_CANCELLED : rc;
@@ -402,6 +474,9 @@ void run_process(const struct run_process_config *config, struct run_process_res
     }
     if (rc == OK) {
         rc = process_make_job(&p, text);
+    }
+    if (rc == OK) {
+        rc = process_open_state(&p, text);
     }
     if (rc == OK) {
         rc = process_train(&p, text);

@@ -1,7 +1,8 @@
 /* A worker as a real process has it: a loop that another thread drives while the job computes, a
  * node on it, and the trainer. Blocks until the training is over or somebody interrupts it.
  *
- *     meet the site -> plan (what is to be done?) -> make the job -> train -> leave
+ *     meet the site -> plan (what is to be done?) -> make the job -> find what a former life has
+ *     saved -> train -> leave
  *
  * All events are told on the calling thread, while the loop goes on without it. */
 
@@ -39,6 +40,9 @@ struct run_process_config {
     uint64_t pace_bytes_per_s;    /* As in node/worker.h. */
     const struct node_pace *paces;
     uint32_t paces_count;
+    int64_t patience_ns;   /* Give up if a lane is not reached for so long; zero: never. */
+    const char *state_dir; /* Where the job's own state is saved; NULL: nowhere. */
+    uint32_t state_every;  /* As in run/trainer.h. */
     struct run_work *work; /* Room for what is to be done. */
     const struct run_process_events *events;
     /* Asked often, on the calling thread: true ends it cleanly. */
@@ -54,7 +58,8 @@ struct run_process_lane {
 
 struct run_process_result {
     enum err rc; /* ERR_CANCELLED: it was interrupted, and left. */
-    enum { RUN_PROCESS_START, RUN_PROCESS_JOB, RUN_PROCESS_TRAINING } stage; /* Where that was. */
+    /* Where that was. */
+    enum { RUN_PROCESS_START, RUN_PROCESS_JOB, RUN_PROCESS_STATE, RUN_PROCESS_TRAINING } stage;
     struct err_text text;
     uint64_t clock; /* The last that ended. */
     uint64_t rebases;

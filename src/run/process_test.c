@@ -6,6 +6,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 enum { PROCESSES = 3 };
 
@@ -73,6 +75,8 @@ struct hand {
     uint32_t rank;
     uint64_t leave_after; /* Clocks; zero: when all is done. */
     bool refuse;          /* plan() says no. */
+    const char *state_dir;
+    char notice[200]; /* The last. */
     struct run_work work;
     struct run_process_result result;
     uint64_t joined;
@@ -118,6 +122,13 @@ static void hand_evaluated(const struct run_evaluation *e, void *user)
     h->objective_sum = e->score.objective_sum;
 }
 
+static void hand_notice(const char *text, void *user)
+{
+    struct hand *h = user;
+
+    (void)snprintf(h->notice, sizeof(h->notice), "%s", text);
+}
+
 static bool hand_interrupted(void *user)
 {
     const struct hand *h = user;
@@ -130,6 +141,7 @@ static const struct run_process_events hand_events = {
     .joined = hand_joined,
     .clock = hand_clock,
     .evaluated = hand_evaluated,
+    .notice = hand_notice,
 };
 
 static void *hand_main(void *user)
@@ -138,6 +150,7 @@ static void *hand_main(void *user)
     struct run_process_config config = {
         .join = h->home->first,
         .rank = h->rank,
+        .state_dir = h->state_dir,
         .work = &h->work,
         .events = &hand_events,
         .interrupted = hand_interrupted,
@@ -241,6 +254,44 @@ static void test_one_that_is_interrupted_leaves_and_the_other_goes_on(void **sta
     assert_in_range(hands[1].clocks, 7, 9);
 }
 
+/* What mf keeps of its own: found by the next life, and refused by a job of another size. */
+static void test_a_process_goes_on_from_what_another_has_saved(void **state)
+{
+    static struct hand first, second, other;
+    char dir[] = "/tmp/strait-process-XXXXXX", path[64], wanted[80];
+    struct home home;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    first = (struct hand){.state_dir = dir, .leave_after = 5};
+    home_open(&home, "bsp", NODE_PULL, 1, mf_job(40));
+    hands_work(&home, &first, 1);
+    assert_int_equal(first.result.rc, ERR_CANCELLED);
+    assert_string_equal(first.notice, "");
+    second = (struct hand){.state_dir = dir, .clocks = first.result.clock};
+    hands_work(&home, &second, 1);
+    home_close(&home);
+    assert_int_equal(second.result.rc, OK);
+    assert_int_equal(second.clocks, 40);
+    assert_int_equal(second.joined, first.result.clock + 1);
+    (void)snprintf(wanted, sizeof(wanted), "goes on from the state that was saved after clock %u",
+                   (unsigned)first.result.clock);
+    assert_string_equal(second.notice, wanted);
+    other = (struct hand){.state_dir = dir};
+    home_open(&home, "bsp", NODE_PULL, 1,
+              "{\"job\":\"mf\",\"clocks\":3,\"options\":{\"rank\":\"2\"}}");
+    hands_work(&home, &other, 1);
+    home_close(&home);
+    assert_int_equal(other.result.rc, ERR_INVALID);
+    assert_int_equal(other.result.stage, RUN_PROCESS_STATE);
+    assert_non_null(strstr(other.result.text.text, "was made with other data"));
+    for (char slot = 'a'; slot <= 'b'; slot++) {
+        (void)snprintf(path, sizeof(path), "%s/worker-0-%c", dir, slot);
+        assert_int_equal(unlink(path), 0);
+    }
+    assert_int_equal(rmdir(dir), 0);
+}
+
 static void test_time_that_a_job_asks_for_is_waited(void **state)
 {
     static struct hand hand;
@@ -310,6 +361,7 @@ int main(void)
         cmocka_unit_test(test_processes_train_what_the_site_says),
         cmocka_unit_test(test_ranks_may_come_from_the_site),
         cmocka_unit_test(test_one_that_is_interrupted_leaves_and_the_other_goes_on),
+        cmocka_unit_test(test_a_process_goes_on_from_what_another_has_saved),
         cmocka_unit_test(test_time_that_a_job_asks_for_is_waited),
         cmocka_unit_test(test_a_job_that_cannot_be_is_told),
         cmocka_unit_test(test_two_of_one_rank_cannot_be),

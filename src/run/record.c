@@ -1,5 +1,6 @@
 #include "run/record.h"
 
+#include "base/fd.h"
 #include "base/mem.h"
 #include "base/text.h"
 
@@ -51,18 +52,8 @@ static enum err record_fail(struct run_record *r, const char *name)
 static void record_write(struct run_record *r, int fd, const char *name, const char *chars,
                          size_t size)
 {
-    while (size > 0 && fd >= 0) {
-        ssize_t n = write(fd, chars, size);
-
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            (void)record_fail(r, name);
-            return;
-        }
-        chars += n;
-        size -= (size_t)n;
+    if (fd >= 0 && !fd_write_all(fd, chars, size)) {
+        (void)record_fail(r, name);
     }
 }
 

@@ -5,6 +5,7 @@
 #include "sim/cluster.h"
 #include "sim/link.h"
 #include "sim/scenario.h"
+#include "sim/store.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -27,6 +28,7 @@ struct sim_trainee {
     char name[16];
     double slowdown;
     struct app *app;
+    struct run_state *state;
     struct run_trainer *trainer;
     struct loop_timer timer; /* The step takes its time. */
     bool done;
@@ -177,11 +179,20 @@ static void sim_ended(struct run_trainer *t, void *user)
     }
 }
 
+static void sim_notice(struct run_trainer *t, const char *text, void *user)
+{
+    struct sim_trainee *w = user;
+
+    (void)t;
+    sim_event(w->run, "notice", w->name, "%s", text);
+}
+
 static const struct run_trainer_events sim_trainer_events = {
     .joined = sim_joined,
     .due = sim_due,
     .clock = sim_clock,
     .evaluated = sim_evaluated,
+    .notice = sim_notice,
     .ended = sim_ended,
 };
 
@@ -195,15 +206,43 @@ static void sim_brain_stop(struct sim_worker *worker, void *user)
         sim_event(w->run, "down", w->name, "its process is gone");
     }
     run_trainer_destroy(w->trainer);
+    run_state_destroy(w->state);
     app_destroy(w->app);
     loop_timer_deinit(&w->timer);
     memset(&w->timer, 0, sizeof(w->timer));
     w->trainer = NULL;
+    w->state = NULL;
     w->app = NULL;
     w->worker = NULL;
 }
 
-/* What a job keeps of its own goes with the process, so each life makes it anew. */
+/* What the job keeps of its own is on the host's disk, and survives what kills the host. Writing
+ * takes no virtual time: a local disk is not what is studied here. */
+static enum err sim_open_state(struct sim_trainee *w, struct loop *loop, struct err_text *text)
+{
+    struct run_state_config config = {
+        .loop = loop,
+        .place = w->name,
+        .app = w->app,
+        .rank = w->rank,
+        .workers = w->run->f->workers,
+    };
+    enum err rc;
+
+    if (w->app->ops->state == NULL) {
+        return OK;
+    }
+    rc = sim_store_create(sim_host_disk(w->worker->host), loop, 0, &config.store);
+    if (rc == OK) {
+        rc = run_state_create(&config, &w->state, text);
+        if (rc != OK) {
+            store_destroy(config.store);
+        }
+    }
+    return rc;
+}
+
+/* Each life makes the job anew. */
 static enum err sim_brain_start(struct sim_worker *worker, void *user)
 {
     struct sim_trainee *w = user;
@@ -214,6 +253,7 @@ static enum err sim_brain_start(struct sim_worker *worker, void *user)
         .node = worker->node,
         .clocks = r->f->stop.clocks,
         .evaluate_every = r->f->evaluate.every,
+        .state_every = r->f->state.every,
         .events = &sim_trainer_events,
         .user = w,
     };
@@ -229,7 +269,11 @@ static enum err sim_brain_start(struct sim_worker *worker, void *user)
         rc = app_create(&app, &w->app, &text);
     }
     if (rc == OK) {
+        rc = sim_open_state(w, config.loop, &text);
+    }
+    if (rc == OK) {
         config.app = w->app;
+        config.state = w->state;
         rc = run_trainer_create(&config, &w->trainer, &text);
     }
     if (rc != OK && rc != ERR_NOMEM) {

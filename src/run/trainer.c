@@ -3,14 +3,21 @@
 #include "base/mem.h"
 #include "run/trainer_state.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static const char *const trainer_words[] = {
-    [TRAINER_OPENING] = "making tables", [TRAINER_JOINING] = "joining",
-    [TRAINER_READING] = "reading",       [TRAINER_STEPPING] = "computing",
-    [TRAINER_SENDING] = "sending",       [TRAINER_ENDING] = "ending the clock",
-    [TRAINER_SURVEYING] = "reading all", [TRAINER_JUDGING] = "evaluating",
-    [TRAINER_LEAVING] = "leaving",       [TRAINER_ENDED] = "done",
+    [TRAINER_OPENING] = "making tables",
+    [TRAINER_JOINING] = "joining",
+    [TRAINER_READING] = "reading",
+    [TRAINER_STEPPING] = "computing",
+    [TRAINER_SAVING] = "saving",
+    [TRAINER_SENDING] = "sending",
+    [TRAINER_ENDING] = "ending the clock",
+    [TRAINER_SURVEYING] = "reading all",
+    [TRAINER_JUDGING] = "evaluating",
+    [TRAINER_LEAVING] = "leaving",
+    [TRAINER_ENDED] = "done",
 };
 
 /* Operations. */
@@ -86,6 +93,49 @@ static void trainer_due(struct run_trainer *t)
     }
 }
 
+static void trainer_notice(struct run_trainer *t, const char *text)
+{
+    if (t->config.events->notice != NULL && text[0] != '\0') {
+        t->config.events->notice(t, text, t->config.user);
+    }
+}
+
+/* It is safe now that the others hear of the step; or it could not be saved, which is no reason to
+ * end: what is lost if the process dies is said. */
+static void trainer_saved(enum err rc, void *user)
+{
+    struct run_trainer *t = user;
+    struct err_text text;
+
+    CHECK(t->state == TRAINER_SAVING && t->under_way == 1);
+    t->under_way = 0;
+    if (rc == ERR_NOMEM) {
+        run_trainer_again(t);
+        return;
+    }
+    if (rc == OK) {
+        t->saved = t->clock;
+    } else if (!t->save_failed) {
+        (void)err_text_set(&text, rc,
+                           "the state of this worker cannot be saved: %s. It goes on; if it dies, "
+                           "what came since the last save is lost",
+                           err_string(rc));
+        trainer_notice(t, text.text);
+    }
+    if (rc == OK && t->save_failed) {
+        trainer_notice(t, "the state of this worker is saved again");
+    }
+    t->save_failed = rc != OK;
+    run_trainer_enter(t, TRAINER_SENDING);
+}
+
+/* Is the state to be saved after the step of this clock? */
+static bool trainer_saves(const struct run_trainer *t)
+{
+    return t->config.state != NULL &&
+           (t->saved == 0 || t->save_failed || t->clock - t->saved >= t->state_every);
+}
+
 static void trainer_act(struct run_trainer *t)
 {
     t->under_way++; /* For want of memory an operation may be done before it is begun. */
@@ -98,6 +148,10 @@ static void trainer_act(struct run_trainer *t)
         break;
     case TRAINER_READING:
         run_trainer_read(t);
+        break;
+    case TRAINER_SAVING:
+        t->under_way++; /* Not an operation of the node; see trainer_saved(). */
+        run_state_save(t->config.state, t->clock, trainer_saved, t);
         break;
     case TRAINER_SENDING:
         run_trainer_send(t);
@@ -142,9 +196,34 @@ static void trainer_begin(struct run_trainer *t)
                                                                    : TRAINER_READING);
 }
 
+/* Go on from what a life before this one has saved. */
+static enum err trainer_load(struct run_trainer *t)
+{
+    struct err_text text = {""};
+    uint64_t clock = 0;
+    enum err rc = run_state_load(t->config.state, t->clock, &clock, &text);
+
+    if (rc != OK) {
+        t->unfit = rc;
+        t->unfit_text = text;
+        return rc;
+    }
+    trainer_notice(t, text.text);
+    if (clock > 0) {
+        (void)err_text_set(&text, OK, "goes on from the state that was saved after clock %" PRIu64,
+                           clock);
+        trainer_notice(t, text.text);
+    }
+    return OK;
+}
+
 static void trainer_joined(struct run_trainer *t)
 {
     t->clock = t->ops[0].value;
+    if (t->config.state != NULL && trainer_load(t) != OK) {
+        run_trainer_enter(t, TRAINER_LEAVING); /* Nobody shall wait for us. */
+        return;
+    }
     t->evaluated = t->clock - 1; /* What went before is for others to judge. */
     if (t->config.events->joined != NULL) {
         t->config.events->joined(t, t->clock, t->config.user);
@@ -176,7 +255,7 @@ static void trainer_ended(struct run_trainer *t)
         t->config.events->clock(t, &t->now, t->config.user);
     }
     run_trainer_report_clock(t);
-    if (trainer_judges(t)) {
+    if (!t->leave && trainer_judges(t)) {
         run_trainer_enter(t, TRAINER_SURVEYING); /* The report waits for what comes of it. */
         return;
     }
@@ -255,12 +334,13 @@ void run_trainer_went(struct run_trainer *t)
         trainer_ended(t);
         break;
     case TRAINER_LEAVING:
-        run_trainer_end(t, OK, NULL);
+        run_trainer_end(t, t->unfit, t->unfit == OK ? NULL : t->unfit_text.text);
         break;
     case TRAINER_STEPPING:
     case TRAINER_JUDGING:
         trainer_due(t);
         break;
+    case TRAINER_SAVING:
     case TRAINER_SENDING:
     case TRAINER_ENDED:
         break;
@@ -330,7 +410,16 @@ void run_trainer_computed(struct run_trainer *t)
     t->cursor = 0;
     t->chunk = 0;
     t->pieces = false;
-    run_trainer_enter(t, t->leave ? TRAINER_LEAVING : TRAINER_SENDING);
+    run_trainer_enter(t, t->leave           ? TRAINER_LEAVING
+                         : trainer_saves(t) ? TRAINER_SAVING
+                                            : TRAINER_SENDING);
+}
+
+/* What was saved must be sent too, or the next life takes for counted what is not. */
+static bool trainer_must_end_clock(const struct run_trainer *t)
+{
+    return t->config.state != NULL && (t->state == TRAINER_SAVING || t->state == TRAINER_SENDING ||
+                                       t->state == TRAINER_ENDING);
 }
 
 void run_trainer_leave(struct run_trainer *t)
@@ -341,8 +430,8 @@ void run_trainer_leave(struct run_trainer *t)
         return;
     }
     t->leave = true;
-    if (run_trainer_is_due(t)) {
-        return; /* When the owner hands back. */
+    if (run_trainer_is_due(t) || trainer_must_end_clock(t)) {
+        return; /* When the owner hands back, or the clock has ended. */
     }
     for (uint32_t i = 0; i < APP_TABLES_MAX; i++) {
         node_worker_cancel(t->config.node, &t->ops[i]);
@@ -364,6 +453,11 @@ bool run_trainer_result(const struct run_trainer *t, enum err *rc_out, struct er
     *rc_out = t->rc;
     *text = t->text;
     return true;
+}
+
+bool run_trainer_is_unfit(const struct run_trainer *t)
+{
+    return t->unfit != OK;
 }
 
 const char *run_trainer_state(const struct run_trainer *t)
@@ -398,6 +492,8 @@ enum err run_trainer_create(const struct run_trainer_config *config,
 
     if (rc == OK) {
         t->config = *config;
+        t->state_every =
+            config->state == NULL ? 0 : run_state_every(config->app, config->state_every);
         rc = run_trainer_schemas(t, text);
     }
     if (rc == OK) {

@@ -1,6 +1,7 @@
 /* A worker that trains: a job (app/app.h) and a worker node (node/worker.h) joined by a machine.
  *
- *     tables -> join -> { read -> step -> push, update -> clock } -> evaluate now and then -> leave
+ *     tables -> join -> { read -> step -> save -> push, update -> clock } -> evaluate now and then
+ *     -> leave
  *
  * The machine goes on by itself, on the node's loop, but does not compute: when a step or an
  * evaluation is due, it is its owner's turn. The owner computes when and where it likes (in the
@@ -9,7 +10,8 @@
  *
  * A worker that was left out for a while (a missed deadline, a lost session) is let in again at a
  * later clock; the job goes on there, and what it had computed for the clocks between does not
- * count. */
+ * count. A process that died and was started again goes on from the state that it saved
+ * (run/state.h), if its job keeps any. */
 
 #ifndef RUN_TRAINER_H
 #define RUN_TRAINER_H
@@ -17,6 +19,7 @@
 #include "app/app.h"
 #include "loop/loop.h"
 #include "node/worker.h"
+#include "run/state.h"
 
 struct run_trainer;
 
@@ -44,6 +47,8 @@ struct run_trainer_events {
     void (*due)(struct run_trainer *t, void *user);
     void (*clock)(struct run_trainer *t, const struct run_clock *c, void *user);
     void (*evaluated)(struct run_trainer *t, const struct run_evaluation *e, void *user);
+    /* Something that people may want to know. */
+    void (*notice)(struct run_trainer *t, const char *text, void *user);
     /* The last call: see run_trainer_result(). The trainer may be destroyed, but not in here. */
     void (*ended)(struct run_trainer *t, void *user);
 };
@@ -52,6 +57,8 @@ struct run_trainer_config {
     struct loop *loop;
     struct node_worker *node; /* Not joined; outlives the trainer. */
     struct app *app;          /* Likewise. */
+    struct run_state *state;  /* Likewise, fresh; NULL: nothing is saved. */
+    uint32_t state_every;     /* Clocks; zero: see run_state_every(). */
     uint64_t clocks;          /* The last to compute; zero: until the site says that it is over. */
     uint32_t evaluate_every;  /* Clocks; zero: never. */
     const struct run_trainer_events *events;
@@ -84,6 +91,9 @@ void run_trainer_leave(struct run_trainer *t);
 
 /* True if all is over; *@rc_out says how, with @text. */
 bool run_trainer_result(const struct run_trainer *t, enum err *rc_out, struct err_text *text);
+
+/* Did it end because the state that was found does not fit the site? */
+bool run_trainer_is_unfit(const struct run_trainer *t);
 
 /* What it is about now: a word for people, as "reading", "computing". */
 const char *run_trainer_state(const struct run_trainer *t);

@@ -12,6 +12,7 @@ enum trainer_state {
     TRAINER_JOINING,
     TRAINER_READING,   /* What the step needs; the report of the last clock may be under way. */
     TRAINER_STEPPING,  /* The owner's turn. */
+    TRAINER_SAVING,    /* What the job keeps of its own, before anybody hears of the step. */
     TRAINER_SENDING,   /* Dense tables go out whole, rows are collected. */
     TRAINER_ENDING,    /* The end of the clock, and the barrier. */
     TRAINER_SURVEYING, /* All tables whole, for an evaluation. */
@@ -62,6 +63,11 @@ struct run_trainer {
     bool report_busy;
     struct node_report due; /* ... and the next one. */
     bool report_due;
+    uint32_t state_every;
+    uint64_t saved;   /* Clock of the last save of this life; zero: none. */
+    bool save_failed; /* The last one did, and that was told. */
+    enum err unfit;   /* The state that was found does not fit the site: leave, and say so. */
+    struct err_text unfit_text;
     uint64_t stop; /* The clock after which it is over; zero: not known. */
     struct loop_timer timer;
 };

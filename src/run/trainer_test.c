@@ -4,8 +4,11 @@
 #include "run/trainer.h"
 
 #include "node/testing.h"
+#include "store/memory.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 enum { ROWS = 6, WIDTH = 3 };
 
@@ -96,6 +99,37 @@ static enum err counting_evaluate(struct app *a, const struct app_view *views,
     return c->evaluate_fails ? ERR_NOMEM : OK;
 }
 
+/* What it keeps of its own: how many steps it has made. */
+static uint64_t counting_size(const struct app *a)
+{
+    return sizeof(((const struct counting *)a)->steps);
+}
+
+static uint64_t counting_about(const struct app *a)
+{
+    (void)a;
+    return 5;
+}
+
+static void counting_save(const struct app *a, uint64_t offset, uint8_t *out, size_t size)
+{
+    memcpy(out, (const uint8_t *)&((const struct counting *)a)->steps + offset, size);
+}
+
+static enum err counting_load(struct app *a, uint64_t offset, const uint8_t *bytes, size_t size)
+{
+    memcpy((uint8_t *)&((struct counting *)a)->steps + offset, bytes, size);
+    return OK;
+}
+
+static const struct app_state_ops counting_state = {
+    .exact = true,
+    .size = counting_size,
+    .about = counting_about,
+    .save = counting_save,
+    .load = counting_load,
+};
+
 static const struct app_ops counting_ops = {
     .name = "counting",
     .objective = "count",
@@ -103,6 +137,7 @@ static const struct app_ops counting_ops = {
     .rows = counting_rows,
     .step = counting_step,
     .evaluate = counting_evaluate,
+    .state = &counting_state,
 };
 
 /* One worker and its trainer. */
@@ -110,6 +145,11 @@ struct bench {
     struct testing_site site;
     struct counting job;
     struct run_trainer *trainer;
+    char dir[32]; /* Of its state; empty: it is not kept. */
+    struct run_state *state;
+    uint32_t state_every;
+    char notice[ERR_TEXT_BYTES]; /* The last. */
+    uint32_t notices;
     uint32_t joined;
     uint32_t due;
     uint32_t clocks;
@@ -125,7 +165,7 @@ static void bench_joined(struct run_trainer *t, uint64_t clock, void *user)
 
     (void)t;
     b->joined++;
-    assert_int_equal(clock, 1);
+    assert_true(clock == 1 || b->dir[0] != '\0');
 }
 
 static void bench_due(struct run_trainer *t, void *user)
@@ -158,6 +198,15 @@ static void bench_evaluated(struct run_trainer *t, const struct run_evaluation *
     assert_string_equal(run_trainer_schema(t, 1)->name, "rows");
 }
 
+static void bench_notice(struct run_trainer *t, const char *text, void *user)
+{
+    struct bench *b = user;
+
+    (void)t;
+    b->notices++;
+    (void)snprintf(b->notice, sizeof(b->notice), "%s", text);
+}
+
 static void bench_ended(struct run_trainer *t, void *user)
 {
     (void)t;
@@ -169,6 +218,7 @@ static const struct run_trainer_events bench_events = {
     .due = bench_due,
     .clock = bench_clock,
     .evaluated = bench_evaluated,
+    .notice = bench_notice,
     .ended = bench_ended,
 };
 
@@ -186,6 +236,8 @@ static void bench_start(struct bench *b, uint64_t clocks, uint32_t evaluate_ever
         .loop = b->site.loop,
         .node = b->site.workers[0],
         .app = &b->job.app,
+        .state = b->state,
+        .state_every = b->state_every,
         .clocks = clocks,
         .evaluate_every = evaluate_every,
         .events = &bench_events,
@@ -201,7 +253,55 @@ static void bench_start(struct bench *b, uint64_t clocks, uint32_t evaluate_ever
 static void bench_close(struct bench *b)
 {
     run_trainer_destroy(b->trainer);
+    run_state_destroy(b->state);
     testing_site_close(&b->site);
+}
+
+/* With a folder for the state, and one lane: there an update is counted whole or not at all. */
+static void bench_open_keeping(struct bench *b, enum node_delivery delivery)
+{
+    struct node_site site = testing_site_of("bsp", 0, delivery, 1, 1);
+
+    *b = (struct bench){.job = {.app = {&counting_ops}}, .dir = "/tmp/strait-trainer-XXXXXX"};
+    testing_site_open(&b->site, &site);
+    assert_non_null(mkdtemp(b->dir));
+}
+
+/* A new life of the job. */
+static void bench_keep(struct bench *b)
+{
+    struct run_state_config config = {
+        .loop = b->site.loop, .place = b->dir, .app = &b->job.app, .workers = 1};
+    struct err_text text = {""};
+
+    b->job.steps = 0;
+    assert_int_equal(store_dir_create(b->dir, b->site.loop, &config.store, &text), OK);
+    if (run_state_create(&config, &b->state, &text) != OK) {
+        fail_msg("%s", text.text);
+    }
+}
+
+static void bench_close_keeping(struct bench *b)
+{
+    char path[64];
+
+    bench_close(b);
+    (void)snprintf(path, sizeof(path), "%s/worker-0-a", b->dir);
+    (void)unlink(path);
+    (void)snprintf(path, sizeof(path), "%s/worker-0-b", b->dir);
+    (void)unlink(path);
+    assert_int_equal(rmdir(b->dir), 0);
+}
+
+/* As kill -9 does it. */
+static void bench_kill(struct bench *b)
+{
+    run_trainer_destroy(b->trainer);
+    run_state_destroy(b->state);
+    b->trainer = NULL;
+    b->state = NULL;
+    testing_worker_stop(&b->site, 0);
+    testing_worker_start(&b->site, 0);
 }
 
 /* Drive until it is our turn or over. */
@@ -389,6 +489,172 @@ static void test_it_can_be_told_to_leave_at_any_time(void **state)
     }
 }
 
+/* The clock of the newest state that is saved. */
+static uint64_t saved_clock(const struct bench *b)
+{
+    uint64_t newest = 0;
+
+    for (char slot = 'a'; slot <= 'b'; slot++) {
+        uint8_t bytes[RUN_STATE_HEAD_BYTES];
+        struct run_state_head head = {.clock = 0};
+        const char *why = "";
+        char path[64];
+        FILE *file;
+
+        (void)snprintf(path, sizeof(path), "%s/worker-0-%c", b->dir, slot);
+        file = fopen(path, "rb");
+        if (file != NULL) {
+            assert_int_equal(fread(bytes, 1, sizeof(bytes), file), sizeof(bytes));
+            assert_int_equal(fclose(file), 0);
+            assert_int_equal(run_state_head_decode(bytes, &head, &why), OK);
+        }
+        newest = head.clock > newest ? head.clock : newest;
+    }
+    return newest;
+}
+
+static void test_the_state_is_saved_before_the_update_goes_out(void **state)
+{
+    struct err_text text = {""};
+    enum err rc = OK;
+    struct bench b;
+
+    (void)state;
+    for (uint32_t every = 0; every < 4; every++) {
+        bench_open_keeping(&b, NODE_PULL);
+        bench_keep(&b);
+        b.state_every = every;
+        bench_start(&b, 9, 0);
+        bench_wait(&b);
+        while (!run_trainer_result(b.trainer, &rc, &text)) {
+            uint64_t done = run_trainer_clock(b.trainer) - 1, step = every == 0 ? 1 : every;
+
+            /* After the first clock, and then every so many. */
+            assert_int_equal(saved_clock(&b), done == 0 ? 0 : (done - 1) / step * step + 1);
+            bench_compute(&b);
+            bench_wait(&b);
+        }
+        assert_int_equal(rc, OK);
+        assert_int_equal(b.notices, 0);
+        bench_close_keeping(&b);
+    }
+}
+
+/* Killed after any number of turns, the next life goes on: in the end the tables hold each step
+ * that the job knows of, once. */
+static void test_a_life_goes_on_where_the_last_one_was_killed(void **state)
+{
+    uint32_t went_on = 0;
+
+    (void)state;
+    for (uint32_t turns = 0; turns < 80; turns += 3) {
+        struct err_text text = {""};
+        struct bench b;
+
+        bench_open_keeping(&b, turns % 2 == 0 ? NODE_PULL : NODE_BROADCAST);
+        bench_keep(&b);
+        bench_start(&b, 1000, 0);
+        for (uint32_t i = 0; i < turns; i++) {
+            loop_turn(b.site.loop, 1000000);
+            if (run_trainer_is_due(b.trainer) && i % 4 != 0) {
+                bench_compute(&b);
+            }
+        }
+        bench_kill(&b);
+        bench_keep(&b);
+        bench_start(&b, 25, 25);
+        assert_int_equal(bench_run(&b, &text), OK);
+        went_on += strncmp(b.notice, "goes on from the state", 22) == 0;
+        assert_int_equal(b.judged.score.objective_sum, b.job.steps);
+        bench_close_keeping(&b);
+    }
+    assert_true(went_on > 5);
+}
+
+/* Told to leave, it ends the clock that it has saved: the state is what the tables hold. */
+static void test_whoever_leaves_has_sent_what_was_saved(void **state)
+{
+    (void)state;
+    for (uint32_t turns = 0; turns < 60; turns += 3) {
+        struct err_text text = {""};
+        struct bench b;
+
+        bench_open_keeping(&b, turns % 2 == 0 ? NODE_PULL : NODE_BROADCAST);
+        bench_keep(&b);
+        bench_start(&b, 1000, 2);
+        for (uint32_t i = 0; i < turns; i++) {
+            loop_turn(b.site.loop, 1000000);
+            if (run_trainer_is_due(b.trainer) && i % 3 != 0) {
+                bench_compute(&b);
+            }
+        }
+        run_trainer_leave(b.trainer);
+        assert_int_equal(bench_run(&b, &text), OK);
+        b.ended = 0;
+        bench_kill(&b);
+        bench_keep(&b);
+        bench_start(&b, 1000, 1);
+        bench_wait(&b);
+        bench_compute(&b); /* A step, and a judgement. */
+        bench_wait(&b);
+        bench_compute(&b);
+        assert_int_equal(b.judged.score.objective_sum, b.job.steps);
+        bench_close_keeping(&b);
+    }
+}
+
+static void test_a_state_of_another_run_is_told_and_nobody_waits(void **state)
+{
+    struct err_text text = {""};
+    struct bench b;
+    char dir[32];
+
+    (void)state;
+    bench_open_keeping(&b, NODE_PULL);
+    bench_keep(&b);
+    bench_start(&b, 5, 0);
+    assert_int_equal(bench_run(&b, &text), OK);
+    (void)snprintf(dir, sizeof(dir), "%s", b.dir);
+    bench_close(&b);
+    bench_open_keeping(&b, NODE_PULL);
+    assert_int_equal(rmdir(b.dir), 0);
+    (void)snprintf(b.dir, sizeof(b.dir), "%s", dir);
+    bench_keep(&b);
+    bench_start(&b, 5, 0);
+    assert_int_equal(bench_run(&b, &text), ERR_INVALID);
+    assert_non_null(strstr(text.text, "is of clock 5, and the site is at clock 1"));
+    assert_true(run_trainer_is_unfit(b.trainer));
+    assert_int_equal(b.clocks, 0);
+    assert_int_equal(node_worker_clock_now(b.site.workers[0]), 0); /* It has left. */
+    bench_close_keeping(&b);
+}
+
+static void test_a_disk_that_fails_is_told_once(void **state)
+{
+    const struct store_memory_config memory = {64 << 20, 0};
+    struct run_state_config config;
+    struct err_text text = {""};
+    struct bench b;
+
+    (void)state;
+    bench_open_keeping(&b, NODE_PULL);
+    config = (struct run_state_config){
+        .loop = b.site.loop, .place = b.dir, .app = &b.job.app, .workers = 1};
+    assert_int_equal(store_memory_create(&memory, b.site.loop, &config.store), OK);
+    assert_int_equal(run_state_create(&config, &b.state, &text), OK);
+    bench_start(&b, 8, 0);
+    for (uint32_t i = 0; i < 7; i++) {
+        bench_wait(&b);
+        store_memory_fault_at(config.store, STORE_FAULT_SYNC, i >= 2 && i < 5 ? 1 : 0);
+        bench_compute(&b);
+        assert_int_equal(b.notices, i < 3 ? 0 : i < 6 ? 1 : 2);
+    }
+    assert_string_equal(b.notice, "the state of this worker is saved again");
+    assert_int_equal(bench_run(&b, &text), OK);
+    assert_int_equal(b.clocks, 8);
+    bench_close_keeping(&b);
+}
+
 static void test_it_can_be_destroyed_at_any_time(void **state)
 {
     (void)state;
@@ -451,6 +717,11 @@ int main(void)
         cmocka_unit_test(test_an_evaluation_that_fails_is_the_end),
         cmocka_unit_test(test_a_table_of_another_shape_is_the_end),
         cmocka_unit_test(test_it_can_be_told_to_leave_at_any_time),
+        cmocka_unit_test(test_the_state_is_saved_before_the_update_goes_out),
+        cmocka_unit_test(test_a_life_goes_on_where_the_last_one_was_killed),
+        cmocka_unit_test(test_whoever_leaves_has_sent_what_was_saved),
+        cmocka_unit_test(test_a_state_of_another_run_is_told_and_nobody_waits),
+        cmocka_unit_test(test_a_disk_that_fails_is_told_once),
         cmocka_unit_test(test_it_can_be_destroyed_at_any_time),
         cmocka_unit_test(test_no_memory_is_told),
     };

@@ -1,5 +1,6 @@
 #include "store/dir.h"
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "store/grow.h"
 
@@ -214,22 +215,7 @@ enum err dir_file_open(int root, const char *name, uint32_t serial, struct dir_f
 
 enum err dir_file_write(struct dir_file *f, const void *bytes, size_t size)
 {
-    const uint8_t *at = bytes;
-
-    while (size > 0) {
-        ssize_t n = write(f->fd, at, size);
-
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            errno = n == 0 ? EIO : errno;
-            return dir_write_fault("write", f->name);
-        }
-        at += n;
-        size -= (size_t)n;
-    }
-    return OK;
+    return fd_write_all(f->fd, bytes, size) ? OK : dir_write_fault("write", f->name);
 }
 
 /* Flush the object's folder and all above it that belong to the store: any of them may be new. */

@@ -1,8 +1,8 @@
 #include "topo/read.h"
 
 #include "base/mem.h"
+#include "base/nearest.h"
 #include "base/units.h"
-#include "topo/nearest.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -330,6 +330,34 @@ def test_a_worker_that_is_killed_is_started_again(small):
     assert [w["lives"] for w in summary["workers"]] == [1, 2]
 
 
+def test_a_worker_that_is_killed_goes_on_from_its_state(small):
+    run = Run(small, "--set", "job={name: lda, options: {documents: 60, batch: 2, topics: 4}}",
+              "--set", "stop.clocks=400", "--set", "evaluate.every=100")
+    run.reach(20)
+    os.kill(run.member("w1"), signal.SIGKILL)
+    summary = run.end()
+    assert summary["end"] == "clocks" and summary["kills"] == 1
+    assert [w["lives"] for w in summary["workers"]] == [1, 2]
+    said = [e["text"] for e in run.events("notice") if e["who"] == "w1"]
+    assert any(text.startswith("goes on from the state that was saved after clock ")
+               for text in said), said
+    assert sorted(p.name for p in (run.dir / "state").iterdir()) == [
+        "worker-0-a", "worker-0-b", "worker-1-a", "worker-1-b"]
+
+
+def test_a_worker_whose_data_are_gone_ends_the_run_with_its_words(small):
+    (small.folder / "docs").write_text("2\n3\n3\n1 1 2\n1 2 1\n2 3 2\n")
+    run = Run(small, "--set", "job={name: lda, data: docs, options: {topics: 2}}", "--set",
+              "stop={time: 60s}")
+    run.reach(5)
+    (small.folder / "docs").unlink()
+    os.kill(run.member("w1"), signal.SIGKILL)
+    summary = run.end(1)
+    assert summary["end"] == "failed"
+    assert re.search(r"^w1 ended with status 78: STRAIT-0302: .*docs: No such file.* \(more in "
+                     r"\S+/record/w1\.log\)$", summary["why"]), summary["why"]
+
+
 def test_faults_of_processes_happen_for_real(small):
     summary = Run(small, *LONG, "--set",
                   'faults=["at 1s kill w0 for 200ms", "at 2s pause s0 for 1s", '

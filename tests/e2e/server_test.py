@@ -77,6 +77,7 @@ def test_lanes_have_ports_that_follow_each_other(site):
         (2, "STRAIT-0003", ["--site", "home", "--insecure", "--lanes", "0"]),
         (2, "STRAIT-0003", ["--site", "home", "--insecure", "--lanes", "1,x"]),
         (2, "STRAIT-0003", ["--site", "home", "--insecure", "--stop-accuracy", "90"]),
+        (2, "STRAIT-0003", ["--site", "home", "--insecure", "--in-flight", "1MB"]),
         (2, "STRAIT-0010", ["--site", "home", "--insecure", "--lanes", "1,2"]),
         (2, "STRAIT-0010", ["--site", "home", "--insecure", "--index", "1"]),
         (2, "STRAIT-0010", ["--site", "home", "--insecure", "--servers", "2", "--index", "1"]),
@@ -112,6 +113,18 @@ def test_loopback_is_not_advertised(strait, site):
 
 
 # Training.
+
+
+def test_little_room_for_frames_is_enough(site):
+    server = site.server("--lanes", "2", "--workers", "3", "--barrier", "tap", "--delivery",
+                         "broadcast", "--in-flight", "16MiB")
+    workers = site.crew(server.first, 3, rows=3000, width=1000)
+    everybody(workers, "rounds 12 model 1")
+    everybody(workers, "leave")
+    late = site.worker(server.first, "w9", rows=3000, width=1000)
+    late.join()
+    assert late.do("read model") == [36, 36]
+    server.stop()
 
 
 def test_workers_come_train_and_go(site):
@@ -403,6 +416,14 @@ def test_a_silent_address_is_given_up(strait):
         address = "127.0.0.1:%d" % silent.getsockname()[1]
         strait.fails(69, "STRAIT-0201", "why", "--join", address, "--insecure", "-q", "--timeout",
                      "300ms")
+
+
+def test_a_worker_gives_up_when_nobody_answers_for_long(strait):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = "127.0.0.1:%d" % free.getsockname()[1]
+    text = strait.fails(69, "STRAIT-0201", "worker", "--join", address, "--insecure", "--patience",
+                        "1s", "-q")
+    assert "gave up after" in text and address in text
 
 
 # Top.

@@ -44,6 +44,12 @@ GOOD = {
     "tests/tool.c": '/* A tool of the tests. */\n\n#include <stdlib.h>\n\nint main(void)\n{\n'
     "    return getenv(\"HOME\") == NULL;\n}\n",
     "tests/CMakeLists.txt": "add_executable(tool tool.c)\n",
+    "include/strait.h": "/* The library. */\n\n#ifndef STRAIT_H\n#define STRAIT_H\n\n"
+    "#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\nint strait(void);\n\n"
+    "#ifdef __cplusplus\n}\n#endif\n\n#endif\n",
+    "examples/c/CMakeLists.txt": "add_executable(one SOURCES one.c)\n",
+    "examples/c/one.c": "/* One. */\n\n#include <stdio.h>\n#include <strait.h>\n\n"
+    "int main(void)\n{\n    printf(\"%d\\n\", strait());\n    return 0;\n}\n",
     "docs/GUIDE.md": "An error looks like STRAIT-0001. A rootless proxy works in /network/root.\n",
     "Makefile": "all:\n\techo\n",
 }
@@ -221,6 +227,50 @@ CASES = {
     "dead source in tests": (
         {"tests/dead.c": code("return 0;")},
         "tests/dead.c:1: no CMakeLists.txt",
+    ),
+    "public header with one of ours": (
+        change("include/strait.h", "<stdint.h>", '"base/sum.h"'),
+        'include/strait.h:6: "base/sum.h" is not there for those who have <strait.h>',
+    ),
+    "public header for C only": (
+        change("include/strait.h", 'extern "C" {', ""),
+        'include/strait.h:1: a public header has extern "C"',
+    ),
+    "public header without an opening": (
+        change("include/strait.h", "/* The library. */\n\n", ""),
+        "include/strait.h:1: opens without a comment",
+    ),
+    "public header with another guard": (
+        change("include/strait.h", "STRAIT_H", "INCLUDE_STRAIT_H"),
+        "include/strait.h:1: header guard is not STRAIT_H",
+    ),
+    "public header that nobody includes": (
+        change("examples/c/one.c", "#include <strait.h>\n", ""),
+        "include/strait.h:1: nobody includes this file",
+    ),
+    "example with one of ours": (
+        change("examples/c/one.c", "#include <stdio.h>", '#include "net/wire.h"'),
+        'examples/c/one.c:3: "net/wire.h" is not there for those who have <strait.h>',
+    ),
+    "example that is not built": (
+        {"examples/c/dead.c": code("return 0;")},
+        "examples/c/dead.c:1: no CMakeLists.txt names",
+    ),
+    "example without an opening": (
+        change("examples/c/one.c", "/* One. */\n\n", ""),
+        "examples/c/one.c:1: opens without a comment",
+    ),
+    "example with headers out of order": (
+        change("examples/c/one.c", "<stdio.h>", "<unistd.h>"),
+        "examples/c/one.c:4: strait.h is not in alphabetical order",
+    ),
+    "unsafe example": (
+        add("examples/c/bad.c", code("return sprintf(0, 0);")),
+        "examples/c/bad.c:7: sprintf is not safe enough",
+    ),
+    "long example": (
+        add("examples/c/bad.c", "/* A file. */\n" + "int x;\n" * 60),
+        "examples/c/bad.c:1: 61 lines, 60 is the limit of an example",
     ),
     "vague name": (
         add("src/base/utils.c", code("return 0;")),

@@ -1,4 +1,4 @@
-#include "topo/nearest.h"
+#include "base/nearest.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Likeness of words: against the definition written down plainly, and by example. */
 
-#include "topo/nearest.h"
+#include "base/nearest.h"
 
 #include "base/rng.h"
 
@@ -50,6 +50,19 @@ static void test_distances_are_those_of_the_definition(void **state)
         }
         assert_int_equal(nearest_distance(a, b), naive(a, a_size, b, b_size));
     }
+}
+
+static void test_each_slip_counts_one(void **state)
+{
+    (void)state;
+    assert_int_equal(nearest_distance("bench", "bench"), 0);
+    assert_int_equal(nearest_distance("bnech", "bench"), 1);
+    assert_int_equal(nearest_distance("bech", "bench"), 1);
+    assert_int_equal(nearest_distance("benchh", "bench"), 1);
+    assert_int_equal(nearest_distance("bensh", "bench"), 1);
+    assert_int_equal(nearest_distance("", "bench"), 5);
+    assert_int_equal(nearest_distance("bench", ""), 5);
+    assert_int_equal(nearest_distance("kitten", "sitting"), 3);
 }
 
 static const char *best(const char *wanted)
@@ -116,6 +129,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_distances_are_those_of_the_definition),
+        cmocka_unit_test(test_each_slip_counts_one),
         cmocka_unit_test(test_slips_are_understood_and_other_words_are_not),
         cmocka_unit_test(test_long_words_are_like_nothing),
         cmocka_unit_test(test_a_hint_names_the_word_or_all_of_them),

@@ -1,7 +1,7 @@
 /* "Did you mean": the word that is most like a mistyped one, or a list of those there are. */
 
-#ifndef TOPO_NEAREST_H
-#define TOPO_NEAREST_H
+#ifndef BASE_NEAREST_H
+#define BASE_NEAREST_H
 
 #include <stddef.h>
 #include <stdint.h>
