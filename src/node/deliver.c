@@ -13,6 +13,14 @@
 
 #include <string.h>
 
+/* There was no buffer: look again in a moment. */
+static void node_deliver_later(struct node_lane *l)
+{
+    if (!loop_timer_active(&l->retry)) {
+        loop_timer_start_in(&l->retry, (int64_t)NODE_RETRY_MS * 1000000);
+    }
+}
+
 static bool node_deliver_wanted(const struct node_session *s)
 {
     return s->state == NODE_IN && s->lane->config.site.delivery == NODE_BROADCAST;
@@ -87,8 +95,11 @@ static void node_deliver_sum(struct node_lane *l, uint32_t chunk, uint64_t versi
         if (!node_deliver_wanted(s) || !node_wants(s, header.table) || node_dirty(s, chunk)) {
             continue;
         }
-        if (!spare || !net_peer_has_room(s->peer, header.body_bytes)) {
+        if (!spare) {
             node_deliver_mark(s, chunk, true);
+            node_deliver_later(l);
+        } else if (!net_peer_has_room(s->peer, header.body_bytes)) {
+            node_deliver_mark(s, chunk, true); /* It says when there is room. */
         } else if (net_peer_send(s->peer, NET_DATA, &mine, buf_ref(a->sum)) != OK) {
             buf_unref(a->sum);
             node_deliver_mark(s, chunk, true);
@@ -227,7 +238,7 @@ void node_deliver_flush(struct node_session *s)
         s->advance_due = rc != OK;
     }
     if (rc != OK && net_peer_has_room(s->peer, 2 * NODE_SUM_BYTES)) {
-        loop_timer_start_in(&l->retry, (int64_t)NODE_RETRY_MS * 1000000); /* No buffer. */
+        node_deliver_later(l);
     }
 }
 

@@ -202,6 +202,10 @@ static enum err worker_build(struct node_worker *w)
     };
     enum err rc = loop_timer_init(&w->poll, c->loop, worker_poll, w);
 
+    if (rc == OK) {
+        rc = loop_timer_init(&w->more, c->loop, worker_poll, w);
+    }
+
     w->links = mem_calloc(NODE_LANES_MAX, sizeof(struct node_link *));
     if (rc == OK && w->links == NULL) {
         rc = ERR_NOMEM;
@@ -266,6 +270,7 @@ void node_worker_destroy(struct node_worker *w)
     loop_task_cancel(&w->wake);
     loop_task_cancel(&w->progress);
     loop_timer_deinit(&w->poll);
+    loop_timer_deinit(&w->more);
     node_read_free(w);
     node_worker_close_tables(w);
     worker_free_list(&w->tasks);

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+enum { PUSH_CHUNKS_PER_TURN = 8 };
+
 /* A lane that does not count this clock gets nothing of it. One that has restarted and is about to
  * take us up again does. */
 static bool push_counts(const struct node_worker *w, const struct node_link *k)
@@ -81,19 +83,25 @@ static enum err push_chunk(struct node_worker *w, struct node_op_state *t, uint3
     return rc;
 }
 
+/* Some chunks in a turn of the loop, so that the first are on their way, and still in the cache
+ * when they go, while the next ones are copied. */
 void node_push_run(struct node_worker *w, struct node_op_state *t)
 {
     uint32_t size = table_chunk_elements(&w->tables[t->table]->schema);
     uint32_t first = (uint32_t)(t->first / size);
     uint32_t end = (uint32_t)((t->first + t->count + size - 1) / size);
+    uint32_t copied = 0;
     enum err rc = OK;
 
-    while (first + t->cursor < end && rc == OK) {
+    while (first + t->cursor < end && rc == OK && copied < PUSH_CHUNKS_PER_TURN) {
         rc = push_chunk(w, t, first + t->cursor);
         t->cursor += rc == OK;
+        copied++;
     }
     if (rc == ERR_AGAIN) {
         loop_timer_start_in(&w->poll, (int64_t)WORKER_POLL_MS * 1000000);
+    } else if (rc == OK && first + t->cursor < end) {
+        loop_timer_start_in(&w->more, 0);
     } else {
         node_task_end(w, t, rc, NULL);
     }

@@ -183,7 +183,8 @@ struct node_worker {
     struct loop_task wake;
     struct loop_task progress;
     struct loop_timer poll;
-    float *scratch; /* One chunk of the widest table, and as many row numbers. */
+    struct loop_timer more; /* A push goes on in the next turn. */
+    float *scratch;         /* One chunk of the widest table, and as many row numbers. */
     uint32_t *scratch_rows;
     uint32_t scratch_elements;
 };
