@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { PUSH_CHUNKS_PER_TURN = 8 };
+enum { PUSH_CHUNKS_PER_TURN = 4 };
 
 /* A lane that does not count this clock gets nothing of it. One that has restarted and is about to
  * take us up again does. */
