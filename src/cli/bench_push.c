@@ -92,7 +92,7 @@ static enum cli_exit push_report(struct cli_context *ctx, const struct bench_pus
     cli_out(ctx,
             "  beyond the floor, CPU of all processes a round, each measured alone:\n"
             "    updates copied into frames %.1f ms, checksums %.1f ms, looking for NaN %.1f ms,\n"
-            "    frames, acknowledgements, waking up and all else %.1f ms\n",
+            "    frames, acknowledgements, waking up, and the kernel's part %+.1f ms\n",
             beyond.copy_ms, beyond.check_ms, beyond.finite_ms, beyond.rest_ms);
     return CLI_DONE;
 }

@@ -17,7 +17,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +25,13 @@ struct floor_plan {
     const struct bench_push *b;
     uint32_t chunks;
     int fds[BENCH_WORKERS_MAX][BENCH_SERVERS_MAX][2]; /* 0: worker's end, 1: server's. */
+    pid_t servers[BENCH_SERVERS_MAX];
+};
+
+/* What a worker reports. */
+struct floor_took {
+    int64_t round_ns;
+    int64_t cpu_ns;
 };
 
 /* A sum on its way to everybody. */
@@ -292,10 +298,21 @@ static void floor_worker_round(struct floor_worker *w)
     }
 }
 
+/* What this worker has used so far, and worker 0 also what all servers have. */
+static int64_t floor_cpu(const struct floor_plan *p, uint32_t number)
+{
+    int64_t ns = clock_cpu_ns();
+
+    for (uint32_t s = 0; number == 0 && s < p->b->servers; s++) {
+        ns += clock_cpu_of_ns(p->servers[s]);
+    }
+    return ns;
+}
+
 static void floor_work(const struct floor_plan *p, uint32_t number, int report)
 {
     struct floor_worker w = {.plan = p};
-    int64_t start = 0;
+    struct floor_took took = {0};
 
     w.update = floor_room((size_t)p->chunks * LIMIT_CHUNK_BYTES);
     w.values = floor_room((size_t)p->chunks * LIMIT_CHUNK_BYTES);
@@ -305,12 +322,14 @@ static void floor_work(const struct floor_plan *p, uint32_t number, int report)
     }
     for (uint32_t r = 0; r < BENCH_PUSH_WARM + p->b->rounds; r++) {
         if (r == BENCH_PUSH_WARM) {
-            start = clock_mono_ns();
+            took.round_ns = clock_mono_ns();
+            took.cpu_ns = floor_cpu(p, number);
         }
         floor_worker_round(&w);
     }
-    start = clock_mono_ns() - start;
-    if (write(report, &start, sizeof(start)) != sizeof(start)) {
+    took.round_ns = clock_mono_ns() - took.round_ns;
+    took.cpu_ns = floor_cpu(p, number) - took.cpu_ns;
+    if (write(report, &took, sizeof(took)) != sizeof(took)) {
         _exit(1);
     }
     _exit(0);
@@ -356,23 +375,13 @@ static void floor_close_but(const struct floor_plan *p, int64_t worker, int64_t 
     }
 }
 
-static int64_t floor_children_cpu(void)
-{
-    struct rusage u;
-
-    (void)getrusage(RUSAGE_CHILDREN, &u);
-    return (int64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000 +
-           (int64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
-}
-
 enum err bench_push_floor(const struct bench_push *b, struct bench_push_result *out,
                           struct err_text *text)
 {
     struct floor_plan plan = {
         .b = b,
         .chunks = (uint32_t)((b->elements + LIMIT_CHUNK_ELEMENTS - 1) / LIMIT_CHUNK_ELEMENTS)};
-    int64_t before = floor_children_cpu();
-    int64_t longest = 0;
+    int64_t longest = 0, cpu = 0;
     int report[2];
     enum err rc = pipe(report) == 0 ? OK : ERR_IO;
 
@@ -385,7 +394,8 @@ enum err bench_push_floor(const struct bench_push *b, struct bench_push_result *
         return err_text_set(text, rc, "no sockets for the floor");
     }
     for (uint32_t s = 0; s < b->servers; s++) {
-        if (fork() == 0) {
+        plan.servers[s] = fork();
+        if (plan.servers[s] == 0) {
             floor_close_but(&plan, -1, s);
             floor_serve(&plan, s);
         }
@@ -399,18 +409,17 @@ enum err bench_push_floor(const struct bench_push *b, struct bench_push_result *
     floor_close_but(&plan, -1, -1);
     (void)close(report[1]);
     for (uint32_t w = 0; w < b->workers; w++) {
-        int64_t took = 0;
+        struct floor_took took = {0};
 
         if (read(report[0], &took, sizeof(took)) != sizeof(took)) {
             rc = err_text_set(text, ERR_IO, "a process of the floor died");
         }
-        longest = took > longest ? took : longest;
+        longest = took.round_ns > longest ? took.round_ns : longest;
+        cpu += took.cpu_ns;
     }
     (void)close(report[0]);
     while (wait(NULL) > 0) {
     }
-    *out = (struct bench_push_result){.round_ns = longest / b->rounds,
-                                      .cpu_ns = (floor_children_cpu() - before) /
-                                                (BENCH_PUSH_WARM + b->rounds)};
+    *out = (struct bench_push_result){.round_ns = longest / b->rounds, .cpu_ns = cpu / b->rounds};
     return rc;
 }

@@ -3,6 +3,7 @@
 #include "cli/bench_site.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "loop/clock.h"
 #include "loop/loop.h"
 #include "net/socket.h"
 #include "node/lane.h"
@@ -140,6 +141,16 @@ void bench_member_wait(struct bench_member *m, const struct node_op *op, const c
     }
 }
 
+int64_t bench_member_cpu_ns(const struct bench_member *m)
+{
+    int64_t ns = clock_cpu_ns();
+
+    for (uint32_t s = 0; m->number == 0 && s < m->servers_count; s++) {
+        ns += clock_cpu_of_ns(m->servers[s]);
+    }
+    return ns;
+}
+
 uint16_t bench_member_join(struct bench_member *m, const struct table_schema_text *table)
 {
     struct table_schema schema;
@@ -192,7 +203,8 @@ static void site_worker_start(const struct site_run *o, struct site_process *p,
 static void site_work(const struct site_run *o, uint32_t number, int report)
 {
     struct site_process p;
-    struct bench_member m = {.number = number};
+    struct bench_member m = {
+        .number = number, .servers = o->servers, .servers_count = o->servers_count};
     struct node_op op = {.done = false};
 
     site_open(o, &p);
@@ -210,28 +222,19 @@ static void site_work(const struct site_run *o, uint32_t number, int report)
 
 /* Everybody. */
 
-static int64_t site_cpu(const struct rusage *u)
-{
-    return (int64_t)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) * 1000000000 +
-           (int64_t)(u->ru_utime.tv_usec + u->ru_stime.tv_usec) * 1000;
-}
-
-/* Workers end by themselves, servers are ended. What all of them took. */
+/* Workers end by themselves, servers are ended. */
 static void site_reap(struct site_run *o, struct bench_site_result *out)
 {
     struct rusage u;
 
     for (uint32_t w = 0; w < o->workers_count; w++) {
-        if (wait4(o->workers[w], NULL, 0, &u) > 0) {
-            out->cpu_ns += site_cpu(&u);
-        }
+        (void)waitpid(o->workers[w], NULL, 0);
     }
     for (uint32_t s = 0; s < o->servers_count; s++) {
         (void)kill(o->servers[s], SIGKILL);
         if (wait4(o->servers[s], NULL, 0, &u) > 0) {
             uint64_t bytes = (uint64_t)u.ru_maxrss * 1024;
 
-            out->cpu_ns += site_cpu(&u);
             out->server_bytes = bytes > out->server_bytes ? bytes : out->server_bytes;
         }
     }
@@ -274,7 +277,7 @@ enum err bench_site_run(const struct bench_site *b, struct bench_site_result *ou
     o.site.shards = b->servers;
     o.site.sync.members_min = b->workers;
     (void)snprintf(o.site.name, sizeof(o.site.name), "bench");
-    *out = (struct bench_site_result){.cpu_ns = 0};
+    *out = (struct bench_site_result){.server_bytes = 0};
     for (uint32_t s = 0; s < b->servers && rc == OK; s++) {
         rc = site_start_server(&o, s);
     }

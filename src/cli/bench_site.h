@@ -15,6 +15,8 @@ struct bench_member {
     struct obs_registry *registry;
     struct node_worker *node;
     uint32_t number;
+    const pid_t *servers;
+    uint32_t servers_count;
     int64_t figures[BENCH_FIGURES]; /* What the worker found out. */
 };
 
@@ -30,13 +32,15 @@ struct bench_site {
 
 struct bench_site_result {
     int64_t figures[BENCH_WORKERS_MAX][BENCH_FIGURES];
-    int64_t cpu_ns;        /* Of all processes. */
     uint64_t server_bytes; /* Most memory that a server had. */
 };
 
 /* Start everybody, wait for the workers, end the servers. */
 MUST_USE enum err bench_site_run(const struct bench_site *b, struct bench_site_result *out,
                                  struct err_text *text);
+
+/* In a worker: processor time that it has used so far, and worker 0 also what all servers have. */
+int64_t bench_member_cpu_ns(const struct bench_member *m);
 
 /* In a worker: make the table and join; wait for an operation. Failures end the process. */
 uint16_t bench_member_join(struct bench_member *m, const struct table_schema_text *table);

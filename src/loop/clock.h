@@ -14,4 +14,7 @@ int64_t clock_wall_us(void);
 /* Processor time this process has used so far. */
 int64_t clock_cpu_ns(void);
 
+/* Of another process of ours; zero if there is none of that number. */
+int64_t clock_cpu_of_ns(int pid);
+
 #endif
