@@ -121,8 +121,8 @@ def test_little_room_for_frames_is_enough(site):
     workers = site.crew(server.first, 3, rows=3000, width=1000)
     everybody(workers, "rounds 12 model 1")
     everybody(workers, "leave")
-    late = site.worker(server.first, "w9", rows=3000, width=1000)
-    late.join()
+    late = site.worker(server.first, "w9", 9)
+    late.join(rows=3000, width=1000)
     assert late.do("read model") == [36, 36]
     server.stop()
 
