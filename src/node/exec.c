@@ -25,6 +25,7 @@ static void node_exec_take(struct node_lane *l, const struct sync_action *a, str
     uint32_t chunk = table_store_chunk(l->tables, a->chunk);
     const struct table_schema *schema = table_store_schema(l->tables, table);
 
+    CHECK(p != NULL);
     l->sums_count += c->accum.weight == 0;
     if (p->rows != NULL) {
         table_accum_add_rows(&c->accum, schema, chunk, p->rows, p->row_count, p->values, p->weight);

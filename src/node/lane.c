@@ -270,7 +270,7 @@ enum err node_lane_add_table(struct node_lane *l, uint16_t id, const struct tabl
     uint32_t more = lane_chunks(l, id, schema);
     uint32_t count = l->chunks_count + more;
     struct node_chunk *block = mem_calloc((size_t)more + 1, sizeof(*block));
-    struct node_chunk **chunks = mem_calloc((size_t)count + 1, sizeof(*chunks));
+    struct node_chunk **chunks = mem_calloc((size_t)count + 1, sizeof(struct node_chunk *));
     enum err rc = block == NULL || chunks == NULL ? ERR_NOMEM : OK;
 
     for (struct list *link = l->sessions.next; link != &l->sessions && rc == OK;

@@ -306,7 +306,7 @@ static enum err operate_tables_of(struct node_session *s, const json_t *tables,
 
     for (size_t i = 0; i < json_array_size(tables) && rc == OK; i++) {
         const json_t *table = json_array_get(tables, i);
-        uint16_t id;
+        uint16_t id = 0;
 
         rc = operate_table_id(s->lane, table, &id, text);
         if (rc == OK && json_is_true(json_object_get(table, "want"))) {

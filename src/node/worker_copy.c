@@ -308,11 +308,11 @@ void node_copy_reset(struct node_link *k)
             w->copies[i].version = 0;
         }
     }
-    for (uint16_t id = 0; id < TABLE_COUNT_MAX; id++) {
+    for (uint32_t id = 0; id < TABLE_COUNT_MAX; id++) {
         struct node_worker_table *t = w->tables[id];
 
         for (uint32_t row = 0; t != NULL && t->cache != NULL && row < t->schema.rows; row++) {
-            if (node_worker_link_of(w, id, table_row_chunk(&t->schema, row)) == k) {
+            if (node_worker_link_of(w, (uint16_t)id, table_row_chunk(&t->schema, row)) == k) {
                 t->cache_version[row] = 0;
             }
         }

@@ -350,9 +350,9 @@ json_t *node_link_tables(const struct node_worker *w)
 {
     json_t *tables = json_array();
 
-    for (uint16_t id = 0; id < TABLE_COUNT_MAX; id++) {
+    for (uint32_t id = 0; id < TABLE_COUNT_MAX; id++) {
         if (w->tables[id] != NULL) {
-            (void)json_array_append_new(tables, link_table_fields(w, id));
+            (void)json_array_append_new(tables, link_table_fields(w, (uint16_t)id));
         }
     }
     return tables;

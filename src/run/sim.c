@@ -311,7 +311,7 @@ enum err run_sim_script(const struct run_file *f, const char *name,
 {
     struct err_text why = {""};
     struct text script;
-    uint32_t before, line = 0;
+    uint32_t before = 0, line = 0;
     int skipped = 0;
     enum err rc = text_init(&script, SIM_SCRIPT_BYTES_MAX);
 
@@ -605,7 +605,9 @@ enum err run_sim(const struct run_file *f, const struct run_watcher *watcher,
         r->f = f;
         r->job = app_find(f->job.name);
         r->watcher = watcher;
-        r->options = options == NULL ? (struct run_sim_options){.trace = false} : *options;
+        if (options != NULL) {
+            r->options = *options;
+        }
         rc = run_sim_script(f, f->name, &r->script, text);
     }
     if (rc == OK) {

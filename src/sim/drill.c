@@ -61,9 +61,10 @@ static void drill_watch_lanes(struct drill *d)
 
         if (d->lane_on[i] && !on) {
             sim_witness_lane_down(d->witness, i);
-            for (uint16_t t = 0; t < d->tables; t++) {
+            for (uint32_t t = 0; t < d->tables; t++) {
                 d->sums[t].down =
-                    d->sums[t].down || table_chunk_shard(t, 0, d->site.shards) % d->site.lanes == i;
+                    d->sums[t].down ||
+                    table_chunk_shard((uint16_t)t, 0, d->site.shards) % d->site.lanes == i;
             }
         }
         d->lane_on[i] = on;

@@ -41,8 +41,8 @@ void drill_update(uint32_t table, uint32_t rank, uint64_t clock, float *out)
 
         touched = touched && !(table == 3 && (rank + clock) % 4 == 0);
         for (uint32_t i = 0; i < width; i++) {
-            out[r * width + i] =
-                touched ? (float)(1 + (rank * 5 + clock * 3 + table + r + i) % 11) : 0;
+            out[(size_t)r * width + i] =
+                touched ? (float)(1 + ((uint64_t)rank * 5 + clock * 3 + table + r + i) % 11) : 0;
         }
     }
 }

@@ -71,7 +71,7 @@ static void drill_collect(struct drill_worker *w, uint32_t table)
 
     drill_make(w->drill, table, w->worker->rank, w->clock, update);
     for (uint32_t r = 0; r < s->rows; r++) {
-        if (update[r * s->width] == 0) {
+        if (update[(size_t)r * s->width] == 0) {
             continue;
         }
         if (count < r) {

@@ -342,8 +342,9 @@ const struct node_lane_witness sim_witness_lane = {
 
 void sim_witness_lane_down(struct sim_witness *w, uint32_t lane)
 {
-    for (uint16_t t = 0; t < w->config.tables; t++) {
-        if (table_chunk_shard(t, 0, w->config.site.shards) % w->config.site.lanes == lane) {
+    for (uint32_t t = 0; t < w->config.tables; t++) {
+        if (table_chunk_shard((uint16_t)t, 0, w->config.site.shards) % w->config.site.lanes ==
+            lane) {
             w->chunks[t].down = true;
         }
     }
@@ -354,7 +355,7 @@ void sim_witness_lane_down(struct sim_witness *w, uint32_t lane)
 void sim_witness_finished(struct sim_witness *w, uint32_t rank, uint64_t incarnation,
                           uint64_t clock)
 {
-    for (uint16_t t = 0; t < w->config.tables; t++) {
+    for (uint32_t t = 0; t < w->config.tables; t++) {
         float update[SIM_WITNESS_ELEMENTS_MAX];
         bool something = false;
 
@@ -363,7 +364,7 @@ void sim_witness_finished(struct sim_witness *w, uint32_t rank, uint64_t incarna
             something = something || update[e] != 0;
         }
         if (something) {
-            witness_update(w, t, rank, incarnation, clock)->due = true;
+            witness_update(w, (uint16_t)t, rank, incarnation, clock)->due = true;
         }
     }
 }
