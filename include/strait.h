@@ -207,8 +207,9 @@ STRAIT_API int strait_test(strait_op *op);
  * done. */
 STRAIT_API int strait_op_value(strait_op *op, uint64_t *value_out);
 
-/* Let go of it; one that is not done is given up, and its arrays are the caller's again. To be
- * called once for each. NULL is allowed. */
+/* Let go of it; one that is not done is given up, and its arrays are the caller's again. Of a push
+ * the rest is sent if there is room for all of it at once: wait for it if all of it must count. To
+ * be called once for each. NULL is allowed. */
 STRAIT_API int strait_op_free(strait_op *op);
 
 /* Keeping. */

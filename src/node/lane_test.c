@@ -451,6 +451,32 @@ static void test_a_checkpoint_has_all_that_came_before_it_was_asked_for(void **s
     testing_site_close(&t);
 }
 
+/* The caller has its array back at once, and the update counts whole. */
+static void test_a_push_that_is_let_go_counts_whole(void **state)
+{
+    struct node_site site = testing_site_of("bsp", 0, NODE_PULL, 2, 1);
+    struct table_schema schema = schema_of("model", 40, 65536, "add", "sum");
+    float *update = calloc(40 * 65536, sizeof(float));
+    struct node_op op = {0};
+    struct testing_site t;
+    uint16_t id;
+
+    (void)state;
+    testing_site_open(&t, &site);
+    id = join_all(&t, &schema);
+    for (uint32_t i = 0; i < 40 * 65536; i++) {
+        update[i] = 3;
+    }
+    node_worker_push(t.workers[0], id, 0, 40 * 65536, update, 1, &op);
+    assert_false(op.done);
+    node_worker_cancel(t.workers[0], &op);
+    assert_true(op.done && op.rc == OK);
+    free(update);
+    clock_all(&t);
+    assert_read(&t, 0, id, 3);
+    testing_site_close(&t);
+}
+
 static void test_tables_that_cannot_all_be_named_are_refused_and_the_rest_works(void **state)
 {
     static const char apply[] = "momentum lr=0.00123456 mu=0.98765432 decay=step every=123456789 "
@@ -542,6 +568,7 @@ int main(void)
         cmocka_unit_test(test_a_thousand_slow_rounds_cost_no_memory),
         cmocka_unit_test(test_a_checkpoint_has_all_that_came_before_it_was_asked_for),
         cmocka_unit_test(test_leaving_waits_for_no_other_worker),
+        cmocka_unit_test(test_a_push_that_is_let_go_counts_whole),
         cmocka_unit_test(test_tables_that_cannot_all_be_named_are_refused_and_the_rest_works),
     };
 

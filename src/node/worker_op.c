@@ -83,7 +83,9 @@ void node_worker_cancel(struct node_worker *w, struct node_op *op)
         return;
     }
     op->finished = NULL;
-    node_task_end(w, t, ERR_CANCELLED, "given up");
+    if (t->kind != TASK_PUSH || !node_push_rest(w, t)) { /* Half an update is no good. */
+        node_task_end(w, t, ERR_CANCELLED, "given up");
+    }
 }
 
 /* Calls of a task that may have ended before they are answered: the task is found again by its

@@ -83,28 +83,48 @@ static enum err push_chunk(struct node_worker *w, struct node_op_state *t, uint3
     return rc;
 }
 
-/* Some chunks in a turn of the loop, so that the first are on their way, and still in the cache
- * when they go, while the next ones are copied. */
-void node_push_run(struct node_worker *w, struct node_op_state *t)
+/* Send up to @most chunks of it; *@left_out: there are more. */
+static enum err push_some(struct node_worker *w, struct node_op_state *t, uint32_t most,
+                          bool *left_out)
 {
     uint32_t size = table_chunk_elements(&w->tables[t->table]->schema);
     uint32_t first = (uint32_t)(t->first / size);
     uint32_t end = (uint32_t)((t->first + t->count + size - 1) / size);
-    uint32_t copied = 0;
     enum err rc = OK;
 
-    while (first + t->cursor < end && rc == OK && copied < PUSH_CHUNKS_PER_TURN) {
+    for (uint32_t i = 0; i < most && first + t->cursor < end && rc == OK; i++) {
         rc = push_chunk(w, t, first + t->cursor);
         t->cursor += rc == OK;
-        copied++;
     }
+    *left_out = first + t->cursor < end;
+    return rc;
+}
+
+/* Some chunks in a turn of the loop, so that the first are on their way, and still in the cache
+ * when they go, while the next ones are copied. */
+void node_push_run(struct node_worker *w, struct node_op_state *t)
+{
+    bool left;
+    enum err rc = push_some(w, t, PUSH_CHUNKS_PER_TURN, &left);
+
     if (rc == ERR_AGAIN) {
         loop_timer_start_in(&w->poll, (int64_t)WORKER_POLL_MS * 1000000);
-    } else if (rc == OK && first + t->cursor < end) {
+    } else if (rc == OK && left) {
         loop_timer_start_in(&w->more, 0);
     } else {
         node_task_end(w, t, rc, NULL);
     }
+}
+
+bool node_push_rest(struct node_worker *w, struct node_op_state *t)
+{
+    bool left;
+
+    if (push_some(w, t, UINT32_MAX, &left) != OK || left) {
+        return false;
+    }
+    node_task_end(w, t, OK, NULL);
+    return true;
 }
 
 /* What is wrong with a range, or NULL. */

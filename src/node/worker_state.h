@@ -258,6 +258,7 @@ void node_read_free(struct node_worker *w);
 
 /* worker_push.c */
 void node_push_run(struct node_worker *w, struct node_op_state *t);
+bool node_push_rest(struct node_worker *w, struct node_op_state *t); /* All of it, if it fits. */
 MUST_USE enum err node_push_flush(struct node_worker *w, uint32_t weight); /* ERR_AGAIN: no room. */
 
 #endif
