@@ -1,5 +1,5 @@
 /* LeNet: against the naive network, alone and with others; what it learns; its options. The test
- * with Fashion-MNIST takes about a minute and runs if STRAIT_LONG is set. */
+ * with Fashion-MNIST takes about a minute and runs if STRAIT_LONG is set, as in the clang stage. */
 
 #include "app/idx_testing.h"
 #include "app/image_job_testing.h"
@@ -213,7 +213,8 @@ static void test_nine_in_ten_of_fashion_mnist(void **state)
 
     (void)state;
     if (getenv("STRAIT_LONG") == NULL) {
-        print_message("SKIPPED [lenet] Fashion-MNIST takes a minute: set STRAIT_LONG=1\n");
+        print_message(
+            "SKIPPED [lenet] Fashion-MNIST is for STRAIT_LONG=1, as in the clang stage\n");
         skip();
     }
     if (access(IDX_TESTING_FASHION, R_OK) != 0) {

@@ -13,18 +13,7 @@ import time
 
 import pytest
 
-LIMIT_S = 20
-
-
-def until(condition, limit_s=LIMIT_S):
-    """Ask until the answer is yes; return it."""
-    end = time.monotonic() + limit_s
-    while True:
-        answer = condition()
-        if answer:
-            return answer
-        assert time.monotonic() < end, "not in time"
-        time.sleep(0.02)
+from site_of import LIMIT_S, until
 
 
 class Server:

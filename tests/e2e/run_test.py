@@ -13,11 +13,10 @@ import socket
 import struct
 import subprocess
 import termios
-import time
 
 import pytest
 
-LIMIT_S = 90
+from site_of import LIMIT_S, until
 
 RUN = """
 run: small
@@ -39,17 +38,6 @@ stop: {clocks: 30}
 # About ten seconds at 2 ms a clock: long enough to be disturbed, short enough to be waited for.
 LONG = ["--set", "job={name: synthetic, options: {elements: 20000, compute_ms: 2}}", "--set",
         "stop.clocks=2000", "--set", "evaluate.every=500"]
-
-
-def until(what, limit_s=LIMIT_S):
-    """Wait until what() is true; return it."""
-    end = time.monotonic() + limit_s
-    while time.monotonic() < end:
-        got = what()
-        if got:
-            return got
-        time.sleep(0.02)
-    raise AssertionError("it never happened")
 
 
 def children(pid):

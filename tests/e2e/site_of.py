@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 
-LIMIT_S = 30
+LIMIT_S = 90
 PUPPET = os.environ.get("STRAIT_PUPPET")
 
 
