@@ -62,11 +62,43 @@ static void test_a_file_is_read(void **state)
     assert_int_equal(l->price_nusd_per_gb, 20000000);
     assert_true(topo_link_equal(l, topo_link_between(t, 1, 0)));
     assert_int_equal(topo_link_between(t, 1, 2)->price_nusd_per_gb, 1000000000);
+    assert_true(l->priced);
+    assert_false(topo_default(t)->priced);
     assert_int_equal(topo_link_between(t, 2, 1)->bytes_per_s, 1000);
     assert_int_equal(topo_lan(t)->bytes_per_s, 1250000000);
     assert_int_equal(topo_lan(t)->delay_ns, 100000);
     topo_destroy(t);
 }
+
+static void test_prices_are_read_if_they_are_there(void **state)
+{
+    struct topo *t = parse(
+        HEAD
+        "\"regions\": [\"eu\", {\"name\": \"us\", \"usd_per_hour\": 0.796},\n"
+        "  {\"name\": \"asia\", \"usd_per_hour\": {\"gpu\": 1000000, \"small\": 0.000000001,\n"
+        "                                         \"idle\": 0}}],\n"
+        "\"links\": [{\"from\": \"eu\", \"to\": \"us\", \"rate\": \"1mbit\", \"rtt\": \"1ms\"},\n"
+        "            {\"from\": \"us\", \"to\": \"eu\", \"rate\": \"1mbit\", \"rtt\": \"1ms\",\n"
+        "             \"price\": 0}]}");
+    uint64_t nusd = 0;
+
+    (void)state;
+    assert_false(topo_region_price(t, 0, "cpu", &nusd));
+    assert_true(topo_region_price(t, 1, "cpu", &nusd));
+    assert_int_equal(nusd, 796000000);
+    assert_true(topo_region_price(t, 2, "gpu", &nusd));
+    assert_int_equal(nusd, TOPO_HOUR_MAX_NUSD);
+    assert_true(topo_region_price(t, 2, "small", &nusd));
+    assert_int_equal(nusd, 1);
+    assert_true(topo_region_price(t, 2, "idle", &nusd));
+    assert_int_equal(nusd, 0);
+    assert_false(topo_region_price(t, 2, "cpu", &nusd));
+    assert_false(topo_link_between(t, 0, 1)->priced);
+    assert_true(topo_link_between(t, 1, 0)->priced); /* Known, and nothing. */
+    topo_destroy(t);
+}
+
+#define PRICED HEAD "\"regions\": [{\"name\": \"eu\",\n \"usd_per_hour\": "
 
 struct wrong {
     const char *json;
@@ -119,6 +151,27 @@ static const struct wrong wrongs[] = {
      "t.json:2:27: regions[0].latitude: has to be from -90 to 90"},
     {HEAD "\"regions\": [{\"name\": \"a\", \"latitude\": \"1\", \"longitude\": 0}]}",
      "t.json:2:27: regions[0].latitude: is a text: write a number, without quotes"},
+    {HEAD "\"regions\": [{\"name\": \"a\", \"usd_per_hou\": 1}]}",
+     "t.json:2:27: regions[0].usd_per_hou: no such key: did you mean 'usd_per_hour'?"},
+    {PRICED "\"0.8\"}]}", "t.json:3:2: regions[0].usd_per_hour: is a text: write a number, or one "
+                          "for each class, as in {\"cpu\": 0.796}"},
+    {PRICED "1000000.1}]}", "t.json:3:2: regions[0].usd_per_hour: has to be from 0 to 1000000"},
+    {PRICED "-1}]}", "t.json:3:2: regions[0].usd_per_hour: has to be from 0 to 1000000"},
+    {PRICED "{}}]}", "t.json:3:18: regions[0].usd_per_hour: has 0 classes: 1 to 8 are allowed, as "
+                     "in {\"cpu\": 0.796}"},
+    {PRICED "{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,\"i\":1}}]}",
+     "t.json:3:18: regions[0].usd_per_hour: has 9 classes: 1 to 8 are allowed, as in {\"cpu\": "
+     "0.796}"},
+    {PRICED "{\"cpu\": 1, \"GPU\": 2}}]}",
+     "t.json:3:29: regions[0].usd_per_hour.GPU: not a class of machines: use 1 to 16 of the "
+     "characters a-z 0-9 -"},
+    {PRICED "{\"a-class-of-17-ch\": 1, \"a-class-of-17-cha\": 2}}]}",
+     "t.json:3:42: regions[0].usd_per_hour.a-class-of-17-cha: not a class of machines: use 1 to 16 "
+     "of the characters a-z 0-9 -"},
+    {PRICED "{\"cpu\": 1,\n\"gpu\": 1e7}}]}",
+     "t.json:4:1: regions[0].usd_per_hour.gpu: has to be from 0 to 1000000"},
+    {PRICED "{\"cpu\": null}}]}",
+     "t.json:3:19: regions[0].usd_per_hour.cpu: is nothing: write a number, without quotes"},
     {TWO "\"lan\": {\"price\": 1}}", "t.json:3:9: lan.price: no such key: there are rate, delay"},
     {TWO "\"links\": [5]}", "t.json:3:11: links[0]: is a number, but has to be an object {...}"},
     {TWO "\"links\": [{}]}",
@@ -216,6 +269,20 @@ static void test_more_than_the_limits_is_refused(void **state)
     assert_null(t);
 }
 
+static void random_prices(struct rng *rng, struct topo_region *r)
+{
+    r->prices_count = (uint32_t)rng_below(rng, TOPO_CLASSES_MAX + 1);
+    for (uint32_t i = 0; i < r->prices_count; i++) {
+        (void)snprintf(r->prices[i].class, TOPO_CLASS_BYTES, "%u-%c",
+                       (uint32_t)rng_below(rng, 1000000), (char)('a' + i));
+        r->prices[i].nusd_per_hour =
+            (rng_next(rng) >> rng_below(rng, 64)) % (TOPO_HOUR_MAX_NUSD + 1);
+    }
+    if (r->prices_count == 1 && rng_chance(rng, 500000)) {
+        r->prices[0].class[0] = '\0';
+    }
+}
+
 /* A topology with every kind of figure, by seed. */
 static struct topo *random_topo(struct rng *rng, uint32_t regions)
 {
@@ -230,6 +297,7 @@ static struct topo *random_topo(struct rng *rng, uint32_t regions)
             r.latitude = (double)rng_below(rng, 180001) / 1000 - 90;
             r.longitude = (double)rng_next(rng) / 0x1p64 * 360 - 180;
         }
+        random_prices(rng, &r);
         assert_int_equal(topo_region_add(t, &r), OK);
     }
     for (uint32_t k = 0; k < regions * regions; k++) {
@@ -240,8 +308,11 @@ static struct topo *random_topo(struct rng *rng, uint32_t regions)
             .delay_ns = (int64_t)rng_below(rng, TOPO_TIME_MAX_NS),
             .jitter_ns = rng_chance(rng, 300000) ? (int64_t)rng_below(rng, 1000000000) : 0,
             .loss_ppm = rng_chance(rng, 300000) ? (uint32_t)rng_below(rng, 1000001) : 0,
-            .price_nusd_per_gb = rng_chance(rng, 700000) ? rng_below(rng, TOPO_PRICE_MAX_NUSD) : 0,
+            .priced = rng_chance(rng, 700000),
         };
+
+        l.price_nusd_per_gb =
+            l.priced && rng_chance(rng, 900000) ? rng_below(rng, TOPO_PRICE_MAX_NUSD + 1) : 0;
 
         if (a == b) {
             assert_int_equal(topo_default_set(t, rng_chance(rng, 500000) ? &l : NULL), OK);
@@ -281,28 +352,34 @@ static void test_what_is_printed_is_read_the_same(void **state)
 
 static void test_printing_is_for_people(void **state)
 {
-    struct topo *t =
-        parse(TWO "\"source\": \"a book\", \"links\": [{\"between\": [\"us\", \"eu\"], \"rate\": "
-                  "\"0.1gbit\", \"rtt\": \"81ms\", \"price\": 0.020}]}");
+    struct topo *t = parse(
+        HEAD "\"regions\": [{\"name\": \"eu\", \"usd_per_hour\": 1},\n"
+             "{\"name\": \"us\", \"usd_per_hour\": {\"cpu\": 0.7960, \"gpu\": 2.6}}, \"asia\"],\n"
+             "\"source\": \"a book\", \"links\": [{\"between\": [\"us\", \"eu\"], \"rate\": "
+             "\"0.1gbit\", \"rtt\": \"81ms\", \"price\": 0.020}],\n"
+             "\"default_link\": {\"rate\": \"1gbit\", \"delay\": \"1ms\", \"price\": 0}}");
     struct text text;
 
     (void)state;
     assert_int_equal(text_init(&text, 4096), OK);
     topo_print(t, 0, &text);
-    assert_string_equal(text.chars,
-                        "{\n"
-                        "  \"strait_topology\": 1,\n"
-                        "  \"source\": \"a book\",\n"
-                        "  \"lan\": {\"rate\": \"40gbit\", \"delay\": \"50us\"},\n"
-                        "  \"regions\": [\n"
-                        "    {\"name\": \"eu\"},\n"
-                        "    {\"name\": \"us\"}\n"
-                        "  ],\n"
-                        "  \"links\": [\n"
-                        "    {\"between\": [\"eu\", \"us\"], \"rate\": \"100mbit\", \"delay\": "
-                        "\"40.5ms\", \"price\": 0.02}\n"
-                        "  ]\n"
-                        "}");
+    assert_string_equal(
+        text.chars, "{\n"
+                    "  \"strait_topology\": 1,\n"
+                    "  \"source\": \"a book\",\n"
+                    "  \"lan\": {\"rate\": \"40gbit\", \"delay\": \"50us\"},\n"
+                    "  \"regions\": [\n"
+                    "    {\"name\": \"eu\", \"usd_per_hour\": 1.0},\n"
+                    "    {\"name\": \"us\", \"usd_per_hour\": {\"cpu\": 0.796, \"gpu\": 2.6}},\n"
+                    "    {\"name\": \"asia\"}\n"
+                    "  ],\n"
+                    "  \"links\": [\n"
+                    "    {\"between\": [\"eu\", \"us\"], \"rate\": \"100mbit\", \"delay\": "
+                    "\"40.5ms\", \"price\": 0.02}\n"
+                    "  ],\n"
+                    "  \"default_link\": {\"rate\": \"1gbit\", \"delay\": \"1ms\", \"price\": "
+                    "0.0}\n"
+                    "}");
     text_deinit(&text);
     topo_destroy(t);
 }
@@ -335,35 +412,6 @@ static void test_files_are_loaded(void **state)
     assert_string_equal(why.text, "/tmp: not a regular file");
     assert_int_equal(topo_file_load("/dev/zero", &t, &why), ERR_IO);
     assert_null(t);
-}
-
-/* The maps that come with Strait: whole meshes with places and prices. */
-static void test_the_maps_of_this_repository_are_good(void **state)
-{
-    static const struct {
-        const char *path;
-        uint32_t regions;
-    } maps[] = {{"topologies/three-regions.json", 3}, {"topologies/eleven-regions.json", 11}};
-
-    (void)state;
-    for (size_t i = 0; i < COUNT(maps); i++) {
-        struct topo *t = NULL;
-        struct err_text why = {""};
-
-        if (topo_file_load(maps[i].path, &t, &why) != OK) {
-            fail_msg("%s", why.text);
-        }
-        assert_int_equal(topo_regions(t), maps[i].regions);
-        assert_true(strlen(topo_source(t)) > 0);
-        for (uint32_t a = 0; a < maps[i].regions; a++) {
-            assert_true(topo_region_at(t, a)->placed);
-            for (uint32_t b = 0; b < maps[i].regions; b++) {
-                assert_non_null(topo_link_between(t, a, b));
-                assert_true(a == b || topo_link_own(t, a, b)->price_nusd_per_gb > 0);
-            }
-        }
-        topo_destroy(t);
-    }
 }
 
 static void test_memory_may_run_out_anywhere(void **state)
@@ -402,12 +450,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_file_is_read),
+        cmocka_unit_test(test_prices_are_read_if_they_are_there),
         cmocka_unit_test(test_mistakes_are_named_with_their_place),
         cmocka_unit_test(test_more_than_the_limits_is_refused),
         cmocka_unit_test(test_what_is_printed_is_read_the_same),
         cmocka_unit_test(test_printing_is_for_people),
         cmocka_unit_test(test_files_are_loaded),
-        cmocka_unit_test(test_the_maps_of_this_repository_are_good),
         cmocka_unit_test(test_memory_may_run_out_anywhere),
     };
 

@@ -60,7 +60,7 @@ static void print_figures(struct text *out, const struct topo_link *l)
     if (l->stream_bytes_per_s > 0) {
         text_addf(out, ", \"stream\": \"%s\"", units_rate_print(l->stream_bytes_per_s, &rate));
     }
-    if (l->price_nusd_per_gb > 0) {
+    if (l->priced) {
         text_add(out, ", \"price\": ");
         print_price(out, l->price_nusd_per_gb);
     }
@@ -96,6 +96,21 @@ static void print_source(const struct print *p)
     text_add(p->out, several ? "]," : ",");
 }
 
+/* One number for all classes, or an object with one for each. */
+static void print_prices(struct text *out, const struct topo_region *r)
+{
+    bool classes = r->prices_count > 0 && r->prices[0].class[0] != '\0';
+
+    text_add(out, r->prices_count > 0 ? ", \"usd_per_hour\": " : "");
+    for (uint32_t i = 0; i < r->prices_count; i++) {
+        if (classes) {
+            text_addf(out, "%s\"%s\": ", i > 0 ? ", " : "{", r->prices[i].class);
+        }
+        print_price(out, r->prices[i].nusd_per_hour);
+    }
+    text_add(out, classes ? "}" : "");
+}
+
 static void print_regions(const struct print *p)
 {
     print_line(p, 2);
@@ -112,6 +127,7 @@ static void print_regions(const struct print *p)
             text_add(p->out, ", \"longitude\": ");
             topo_print_number(r->longitude, p->out);
         }
+        print_prices(p->out, r);
         text_add(p->out, "}");
     }
     print_line(p, 2);

@@ -205,18 +205,19 @@ static enum err read_number(struct read *r, const char *path, const json_t *obje
                          read_kind(value));
     }
     if (!(json_number_value(value) >= least && json_number_value(value) <= most)) {
-        return read_fail(r, ERR_MALFORMED, path, key, "has to be from %g to %g", least, most);
+        return read_fail(r, ERR_MALFORMED, path, key, "has to be from %.10g to %.10g", least, most);
     }
     *out = json_number_value(value);
     return OK;
 }
 
-static enum err read_price(struct read *r, const char *path, const json_t *object,
-                           uint64_t *nusd_out)
+/* Dollars at @key, in billionths. A double tells these apart up to the largest price there is, so
+ * that what was written is what is read. */
+static enum err read_dollars(struct read *r, const char *path, const json_t *object,
+                             const char *key, uint64_t most_nusd, uint64_t *nusd_out)
 {
     double dollars = 0;
-    enum err rc =
-        read_number(r, path, object, "price", 0, (double)TOPO_PRICE_MAX_NUSD / 1e9, &dollars);
+    enum err rc = read_number(r, path, object, key, 0, (double)most_nusd / 1e9, &dollars);
 
     if (rc == OK) {
         *nusd_out = (uint64_t)(dollars * 1e9 + 0.5);
@@ -271,7 +272,10 @@ static enum err read_figures(struct read *r, const char *path, const json_t *obj
     if (rc == OK) {
         rc = read_rate(r, path, object, "stream", &link->stream_bytes_per_s);
     }
-    return rc == OK ? read_price(r, path, object, &link->price_nusd_per_gb) : rc;
+    link->priced = json_object_get(object, "price") != NULL;
+    return rc == OK ? read_dollars(r, path, object, "price", TOPO_PRICE_MAX_NUSD,
+                                   &link->price_nusd_per_gb)
+                    : rc;
 }
 
 /* @path of a name, and the name itself. */
@@ -309,10 +313,66 @@ static enum err read_region_place(struct read *r, const char *path, const json_t
     return rc == OK ? read_number(r, path, value, "longitude", -180, 180, &region->longitude) : rc;
 }
 
+/* The prices of classes. @path is theirs. */
+static enum err read_classes(struct read *r, const char *path, const json_t *classes,
+                             struct topo_region *region)
+{
+    const char *class;
+    json_t *price;
+    enum err rc = OK;
+
+    if (json_object_size(classes) == 0 || json_object_size(classes) > TOPO_CLASSES_MAX) {
+        return read_fail(r, ERR_MALFORMED, path, NULL,
+                         "has %zu classes: 1 to %d are allowed, as in {\"cpu\": 0.796}",
+                         json_object_size(classes), TOPO_CLASSES_MAX);
+    }
+    json_object_foreach((json_t *)classes, class, price)
+    {
+        struct topo_price *p = &region->prices[region->prices_count];
+
+        if (!topo_class_valid(class)) {
+            return read_fail(r, ERR_MALFORMED, path, class,
+                             "not a class of machines: use 1 to %d of the characters a-z 0-9 -",
+                             TOPO_CLASS_BYTES - 1);
+        }
+        rc = read_dollars(r, path, classes, class, TOPO_HOUR_MAX_NUSD, &p->nusd_per_hour);
+        if (rc != OK) {
+            break;
+        }
+        (void)strcpy(p->class, class);
+        region->prices_count++;
+    }
+    return rc;
+}
+
+/* What machines cost: a number for every class, or an object with one for each. */
+static enum err read_region_prices(struct read *r, const char *path, const json_t *value,
+                                   struct topo_region *region)
+{
+    const json_t *prices = json_object_get(value, "usd_per_hour");
+    struct read_path below;
+
+    if (prices == NULL) {
+        return OK;
+    }
+    if (json_is_object(prices)) {
+        (void)snprintf(below.chars, sizeof(below.chars), "%.30s.usd_per_hour", path);
+        return read_classes(r, below.chars, prices, region);
+    }
+    if (!json_is_number(prices)) {
+        return read_fail(r, ERR_MALFORMED, path, "usd_per_hour",
+                         "is %s: write a number, or one for each class, as in {\"cpu\": 0.796}",
+                         read_kind(prices));
+    }
+    region->prices_count = 1;
+    return read_dollars(r, path, value, "usd_per_hour", TOPO_HOUR_MAX_NUSD,
+                        &region->prices[0].nusd_per_hour);
+}
+
 /* A name alone, or an object. */
 static enum err read_region(struct read *r, uint32_t index, const json_t *value)
 {
-    static const char *const keys[] = {"name", "latitude", "longitude", NULL};
+    static const char *const keys[] = {"name", "latitude", "longitude", "usd_per_hour", NULL};
     struct topo_region region = {.placed = false};
     const char *key = NULL;
     struct read_path path;
@@ -331,6 +391,9 @@ static enum err read_region(struct read *r, uint32_t index, const json_t *value)
         }
         if (rc == OK) {
             rc = read_region_place(r, path.chars, value, &region);
+        }
+        if (rc == OK) {
+            rc = read_region_prices(r, path.chars, value, &region);
         }
         value = json_object_get(value, "name");
         key = "name";

@@ -48,6 +48,14 @@ bool topo_name_valid(const char *name)
            strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
+bool topo_class_valid(const char *class)
+{
+    size_t size = strnlen(class, TOPO_CLASS_BYTES);
+
+    return size > 0 && size < TOPO_CLASS_BYTES &&
+           strspn(class, "abcdefghijklmnopqrstuvwxyz0123456789-") == size;
+}
+
 /* The bytes of a character that breaks a line, moves the cursor or is no character, at @s. */
 static bool topo_is_control(const uint8_t *s)
 {
@@ -72,6 +80,28 @@ bool topo_text_valid(const char *chars)
     return true;
 }
 
+/* One price for all, or one for each of several classes. */
+static bool topo_prices_valid(const struct topo_region *r)
+{
+    if (r->prices_count > TOPO_CLASSES_MAX) {
+        return false;
+    }
+    for (uint32_t i = 0; i < r->prices_count; i++) {
+        const struct topo_price *p = &r->prices[i];
+        bool all = p->class[0] == '\0' && r->prices_count == 1;
+
+        if (p->nusd_per_hour > TOPO_HOUR_MAX_NUSD || !(all || topo_class_valid(p->class))) {
+            return false;
+        }
+        for (uint32_t k = 0; k < i; k++) {
+            if (strcmp(r->prices[k].class, p->class) == 0) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 enum err topo_region_add(struct topo *t, const struct topo_region *region)
 {
     uint32_t index;
@@ -80,7 +110,8 @@ enum err topo_region_add(struct topo *t, const struct topo_region *region)
     bool on_map = region->latitude >= -90 && region->latitude <= 90 && region->longitude >= -180 &&
                   region->longitude <= 180;
 
-    if (!topo_name_valid(region->name) || (region->placed && !on_map)) {
+    if (!topo_name_valid(region->name) || (region->placed && !on_map) ||
+        !topo_prices_valid(region)) {
         return ERR_INVALID;
     }
     if (topo_region_find(t, region->name, &index)) {
@@ -104,7 +135,7 @@ static bool topo_link_valid(const struct topo_link *l)
            l->stream_bytes_per_s <= TOPO_RATE_MAX && l->delay_ns >= 0 &&
            l->delay_ns <= TOPO_TIME_MAX_NS && l->jitter_ns >= 0 &&
            l->jitter_ns <= TOPO_TIME_MAX_NS && l->loss_ppm <= 1000 * 1000 &&
-           l->price_nusd_per_gb <= TOPO_PRICE_MAX_NUSD;
+           l->price_nusd_per_gb <= (l->priced ? TOPO_PRICE_MAX_NUSD : 0);
 }
 
 enum err topo_link_set(struct topo *t, uint32_t from, uint32_t to, const struct topo_link *link)
@@ -130,7 +161,7 @@ enum err topo_default_set(struct topo *t, const struct topo_link *link)
 enum err topo_lan_set(struct topo *t, const struct topo_link *link)
 {
     bool plain = link->stream_bytes_per_s == 0 && link->jitter_ns == 0 && link->loss_ppm == 0 &&
-                 link->price_nusd_per_gb == 0;
+                 !link->priced;
 
     if (!plain || !topo_link_valid(link)) {
         return ERR_INVALID;
@@ -205,6 +236,22 @@ bool topo_region_find(const struct topo *t, const char *name, uint32_t *index_ou
     return false;
 }
 
+bool topo_region_price(const struct topo *t, uint32_t region, const char *class,
+                       uint64_t *nusd_per_hour_out)
+{
+    const struct topo_region *r = topo_region_at(t, region);
+
+    for (uint32_t i = 0; i < r->prices_count; i++) {
+        const struct topo_price *p = &r->prices[i];
+
+        if (p->class[0] == '\0' || strcmp(p->class, class) == 0) {
+            *nusd_per_hour_out = p->nusd_per_hour;
+            return true;
+        }
+    }
+    return false;
+}
+
 const struct topo_link *topo_link_own(const struct topo *t, uint32_t from, uint32_t to)
 {
     CHECK(from < t->regions_count && to < t->regions_count);
@@ -235,13 +282,21 @@ bool topo_link_equal(const struct topo_link *a, const struct topo_link *b)
 {
     return a->bytes_per_s == b->bytes_per_s && a->stream_bytes_per_s == b->stream_bytes_per_s &&
            a->delay_ns == b->delay_ns && a->jitter_ns == b->jitter_ns &&
-           a->loss_ppm == b->loss_ppm && a->price_nusd_per_gb == b->price_nusd_per_gb;
+           a->loss_ppm == b->loss_ppm && a->priced == b->priced &&
+           a->price_nusd_per_gb == b->price_nusd_per_gb;
 }
 
 static bool topo_region_equal(const struct topo_region *a, const struct topo_region *b)
 {
-    return strcmp(a->name, b->name) == 0 && a->placed == b->placed && a->latitude == b->latitude &&
-           a->longitude == b->longitude;
+    bool equal = strcmp(a->name, b->name) == 0 && a->placed == b->placed &&
+                 a->latitude == b->latitude && a->longitude == b->longitude &&
+                 a->prices_count == b->prices_count;
+
+    for (uint32_t i = 0; i < a->prices_count && equal; i++) {
+        equal = strcmp(a->prices[i].class, b->prices[i].class) == 0 &&
+                a->prices[i].nusd_per_hour == b->prices[i].nusd_per_hour;
+    }
+    return equal;
 }
 
 bool topo_equal(const struct topo *a, const struct topo *b)

@@ -20,23 +20,34 @@ enum {
     TOPO_REGIONS_MAX = 64,
     TOPO_LINKS_MAX = 4096, /* Entries of a file; a whole mesh both ways has 4032. */
     TOPO_NAME_BYTES = LIMIT_NAME_BYTES + 1,
+    TOPO_CLASSES_MAX = 8,      /* Classes of machines that a region has prices of. */
+    TOPO_CLASS_BYTES = 16 + 1, /* The name of one. */
     TOPO_SOURCE_BYTES_MAX = 4096,
     TOPO_LAN_DELAY_NS = 50 * 1000,  /* One way inside a region, unless a topology says otherwise. */
     TOPO_PRINT_BYTES_MAX = 4 << 20, /* Room for the longest topology as text. */
 };
 
-#define TOPO_LAN_RATE UINT64_C(5000000000)          /* 40 Gbit/s, likewise. */
-#define TOPO_RATE_MAX (UINT64_C(1) << 38)           /* Bytes per second: 2.2 Tbit/s. */
-#define TOPO_TIME_MAX_NS INT64_C(60000000000)       /* Of a delay or a jitter: 60 s. */
-#define TOPO_PRICE_MAX_NUSD UINT64_C(1000000000000) /* 1,000 dollars per gigabyte. */
+#define TOPO_LAN_RATE UINT64_C(5000000000)            /* 40 Gbit/s, likewise. */
+#define TOPO_RATE_MAX (UINT64_C(1) << 38)             /* Bytes per second: 2.2 Tbit/s. */
+#define TOPO_TIME_MAX_NS INT64_C(60000000000)         /* Of a delay or a jitter: 60 s. */
+#define TOPO_PRICE_MAX_NUSD UINT64_C(1000000000000)   /* 1,000 dollars per gigabyte. */
+#define TOPO_HOUR_MAX_NUSD UINT64_C(1000000000000000) /* 1,000,000 dollars per hour. */
 
 struct topo;
+
+/* What a machine of one class costs in a region. */
+struct topo_price {
+    char class[TOPO_CLASS_BYTES]; /* 1 to 16 of a-z 0-9 -; empty: every class, as the only price. */
+    uint64_t nusd_per_hour;       /* Billionths of a dollar per hour. */
+};
 
 struct topo_region {
     char name[TOPO_NAME_BYTES]; /* 1 to 64 of A-Z a-z 0-9 . _ - */
     bool placed;                /* It has a place on the map: */
     double latitude;            /* -90 to 90 */
     double longitude;           /* -180 to 180 */
+    uint32_t prices_count;      /* Zero: not known, which is not free. */
+    struct topo_price prices[TOPO_CLASSES_MAX];
 };
 
 /* One direction. */
@@ -46,6 +57,7 @@ struct topo_link {
     int64_t delay_ns;            /* One way. */
     int64_t jitter_ns;           /* Uniform from zero to this, on top. */
     uint32_t loss_ppm;
+    bool priced;                /* The price is known; else it is zero, but not free. */
     uint64_t price_nusd_per_gb; /* Billionths of a dollar per 10^9 bytes. */
 };
 
@@ -58,12 +70,15 @@ void topo_destroy(struct topo *t);
 /* True for what may be a region's name. */
 bool topo_name_valid(const char *name);
 
+/* True for what may be the name of a class of machines. */
+bool topo_class_valid(const char *class);
+
 /* True for UTF-8 without control characters and line breaks of any kind: what can be written into
  * every file and stays on its line. */
 bool topo_text_valid(const char *chars);
 
-/* Add a region; its index is the number of those before it. ERR_INVALID (name or place),
- * ERR_EXISTS, ERR_TOO_BIG. */
+/* Add a region; its index is the number of those before it. ERR_INVALID (name, place or
+ * prices), ERR_EXISTS, ERR_TOO_BIG. */
 MUST_USE enum err topo_region_add(struct topo *t, const struct topo_region *region);
 
 /* Set the link from one region to another one. ERR_INVALID if a figure is out of its limits or
@@ -89,6 +104,10 @@ const struct topo_region *topo_region_at(const struct topo *t, uint32_t index);
 
 /* False if there is no region of that name. */
 MUST_USE bool topo_region_find(const struct topo *t, const char *name, uint32_t *index_out);
+
+/* The price of a machine of @class in a region. False if it is not known. */
+MUST_USE bool topo_region_price(const struct topo *t, uint32_t region, const char *class,
+                                uint64_t *nusd_per_hour_out);
 
 /* The link from one region to another, the default link, or NULL if they are not joined; from a
  * region to itself the LAN. */

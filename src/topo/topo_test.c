@@ -14,7 +14,8 @@
 #include <cmocka.h>
 
 static const struct topo_link slow = {.bytes_per_s = 1000, .delay_ns = 5};
-static const struct topo_link fast = {.bytes_per_s = 2000, .delay_ns = 7, .price_nusd_per_gb = 9};
+static const struct topo_link fast = {
+    .bytes_per_s = 2000, .delay_ns = 7, .priced = true, .price_nusd_per_gb = 9};
 
 static struct topo *make(const char *const *names)
 {
@@ -81,9 +82,10 @@ static void test_a_pair_without_a_link_has_the_default_one(void **state)
 static void test_inside_a_region_is_the_lan(void **state)
 {
     struct topo *t = make(three);
-    struct topo_link priced = fast;
+    struct topo_link priced = slow;
 
     (void)state;
+    priced.priced = true; /* Even if it is free. */
     assert_int_equal(topo_link_between(t, 2, 2)->bytes_per_s, TOPO_LAN_RATE);
     assert_int_equal(topo_link_between(t, 2, 2)->delay_ns, TOPO_LAN_DELAY_NS);
     assert_int_equal(topo_lan_set(t, &slow), OK);
@@ -105,13 +107,15 @@ static void test_figures_out_of_their_limits_are_refused(void **state)
         {.bytes_per_s = 1, .jitter_ns = -1},
         {.bytes_per_s = 1, .jitter_ns = TOPO_TIME_MAX_NS + 1},
         {.bytes_per_s = 1, .loss_ppm = 1000001},
-        {.bytes_per_s = 1, .price_nusd_per_gb = TOPO_PRICE_MAX_NUSD + 1},
+        {.bytes_per_s = 1, .priced = true, .price_nusd_per_gb = TOPO_PRICE_MAX_NUSD + 1},
+        {.bytes_per_s = 1, .priced = false, .price_nusd_per_gb = 1},
     };
     struct topo_link most = {.bytes_per_s = TOPO_RATE_MAX,
                              .stream_bytes_per_s = TOPO_RATE_MAX,
                              .delay_ns = TOPO_TIME_MAX_NS,
                              .jitter_ns = TOPO_TIME_MAX_NS,
                              .loss_ppm = 1000000,
+                             .priced = true,
                              .price_nusd_per_gb = TOPO_PRICE_MAX_NUSD};
 
     (void)state;
@@ -152,6 +156,92 @@ static void test_bad_regions_are_refused(void **state)
     assert_int_equal(topo_region_add(t, &r), OK);
     assert_int_equal(topo_regions(t), 4);
     topo_destroy(t);
+}
+
+static void test_machines_have_prices_by_class(void **state)
+{
+    static const char *const none[] = {"free", NULL};
+    struct topo *t = make(none);
+    struct topo_region r = {
+        .name = "classes", .prices_count = 2, .prices = {{"cpu", 796000000}, {"gpu", 0}}};
+    uint64_t nusd = 7;
+
+    (void)state;
+    assert_false(topo_region_price(t, 0, "cpu", &nusd));
+    assert_int_equal(topo_region_add(t, &r), OK);
+    assert_false(topo_region_price(t, 1, "small", &nusd));
+    assert_false(topo_region_price(t, 1, "", &nusd));
+    assert_int_equal(nusd, 7);
+    assert_true(topo_region_price(t, 1, "cpu", &nusd));
+    assert_int_equal(nusd, 796000000);
+    assert_true(topo_region_price(t, 1, "gpu", &nusd));
+    assert_int_equal(nusd, 0);
+    r = (struct topo_region){.name = "one", .prices_count = 1, .prices = {{"", 5}}};
+    assert_int_equal(topo_region_add(t, &r), OK);
+    assert_true(topo_region_price(t, 2, "anything", &nusd));
+    assert_int_equal(nusd, 5);
+    topo_destroy(t);
+}
+
+static void test_bad_prices_of_machines_are_refused(void **state)
+{
+    struct topo *t = make(three);
+    struct topo_region bad[] = {
+        {.prices_count = 1, .prices = {{"cpu", TOPO_HOUR_MAX_NUSD + 1}}},
+        {.prices_count = 1, .prices = {{"CPU", 1}}},
+        {.prices_count = 1, .prices = {{"a.b", 1}}},
+        {.prices_count = 2, .prices = {{"cpu", 1}, {"cpu", 2}}},
+        {.prices_count = 2, .prices = {{"", 1}, {"cpu", 2}}},
+        {.prices_count = 2, .prices = {{"cpu", 1}, {"", 2}}},
+        {.prices_count = TOPO_CLASSES_MAX + 1},
+        {.prices_count = 1, .prices = {{"x", 1}}}, /* Below: without an end. */
+    };
+    struct topo_region most = {.name = "most", .prices_count = TOPO_CLASSES_MAX};
+
+    (void)state;
+    memset(bad[7].prices[0].class, 'x', TOPO_CLASS_BYTES);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        (void)strcpy(bad[i].name, "new");
+        assert_int_equal(topo_region_add(t, &bad[i]), ERR_INVALID);
+    }
+    for (uint32_t i = 0; i < TOPO_CLASSES_MAX; i++) {
+        (void)snprintf(most.prices[i].class, TOPO_CLASS_BYTES, "class-of-16-byt%u", i);
+        most.prices[i].nusd_per_hour = TOPO_HOUR_MAX_NUSD;
+    }
+    assert_int_equal(topo_region_add(t, &most), OK);
+    assert_int_equal(topo_regions(t), 4);
+    topo_destroy(t);
+}
+
+/* A topology of one region with these prices. */
+static struct topo *priced(struct topo_price first, struct topo_price second, uint32_t count)
+{
+    struct topo_region r = {.name = "r", .prices_count = count, .prices = {first, second}};
+    struct topo *t = NULL;
+
+    assert_int_equal(topo_create(&t), OK);
+    assert_int_equal(topo_region_add(t, &r), OK);
+    return t;
+}
+
+static void test_equal_means_every_price(void **state)
+{
+    const struct topo_price cpu = {"cpu", 1}, gpu = {"gpu", 2}, dear = {"gpu", 3}, all = {"", 1};
+    struct topo *maps[] = {priced(cpu, gpu, 2), priced(cpu, dear, 2), priced(cpu, gpu, 1),
+                           priced(cpu, gpu, 0), priced(all, gpu, 1)};
+    struct topo_link free_of_charge = slow;
+
+    (void)state;
+    for (size_t i = 0; i < 5; i++) {
+        for (size_t k = 0; k < 5; k++) {
+            assert_int_equal(topo_equal(maps[i], maps[k]), i == k);
+        }
+    }
+    for (size_t i = 0; i < 5; i++) {
+        topo_destroy(maps[i]);
+    }
+    free_of_charge.priced = true;
+    assert_false(topo_link_equal(&slow, &free_of_charge));
 }
 
 static void test_there_is_room_for_a_full_mesh_and_no_more(void **state)
@@ -267,6 +357,9 @@ int main(void)
         cmocka_unit_test(test_inside_a_region_is_the_lan),
         cmocka_unit_test(test_figures_out_of_their_limits_are_refused),
         cmocka_unit_test(test_bad_regions_are_refused),
+        cmocka_unit_test(test_machines_have_prices_by_class),
+        cmocka_unit_test(test_bad_prices_of_machines_are_refused),
+        cmocka_unit_test(test_equal_means_every_price),
         cmocka_unit_test(test_there_is_room_for_a_full_mesh_and_no_more),
         cmocka_unit_test(test_equal_means_every_figure),
         cmocka_unit_test(test_texts_stay_on_their_line),
