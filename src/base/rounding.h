@@ -6,8 +6,8 @@
  * The arithmetic in between must be in another file: the compiler does not know of the mode, and
  * may move operations across a change of it, but not across a call that it cannot look into. */
 
-#ifndef TABLE_ROUNDING_H
-#define TABLE_ROUNDING_H
+#ifndef BASE_ROUNDING_H
+#define BASE_ROUNDING_H
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 
 extern const struct cli_command cli_command_bench;
+extern const struct cli_command cli_command_bench_codec;
 extern const struct cli_command cli_command_bench_net;
 extern const struct cli_command cli_command_bench_push;
 extern const struct cli_command cli_command_bench_rows;

@@ -17,6 +17,7 @@ const struct cli_command *const cli_commands[] = {
     &cli_command_worker,
     &cli_command_sim,
     &cli_command_bench,
+    &cli_command_bench_codec,
     &cli_command_bench_net,
     &cli_command_bench_push,
     &cli_command_bench_rows,

@@ -181,9 +181,9 @@ float table_accum_scale(enum table_combine combine, uint32_t weight)
 
 /* Rows that follow each other are applied in one go. */
 static uint32_t accum_apply_rows(const struct table_accum *a, const struct table_schema *s,
-                                 uint32_t rows, uint64_t clock, float *values, float *state)
+                                 uint32_t rows, uint64_t clock, float scale, float *values,
+                                 float *state, float *held)
 {
-    float scale = table_accum_scale(s->combine, a->weight);
     uint32_t kept = 0;
     uint32_t r = table_accum_next_row(a, 0, rows);
 
@@ -194,24 +194,33 @@ static uint32_t accum_apply_rows(const struct table_accum *a, const struct table
         while (end < rows && accum_touched(a, end)) {
             end++;
         }
-        kept +=
-            table_apply_run(&s->apply, clock, scale, values + at, state == NULL ? NULL : state + at,
-                            accum_floats(a) + at, (end - r) * s->width);
+        kept += table_apply_run_tracked(&s->apply, clock, scale, values + at,
+                                        state == NULL ? NULL : state + at, accum_floats(a) + at,
+                                        held == NULL ? NULL : held + at, (end - r) * s->width);
         r = table_accum_next_row(a, end, rows);
     }
     return kept;
 }
 
+uint32_t table_accum_apply_tracked(const struct table_accum *a, const struct table_schema *s,
+                                   uint32_t chunk, uint64_t clock, float share, float *values,
+                                   float *state, float *held)
+{
+    uint32_t count = table_chunk_size(s, chunk);
+    float scale = table_accum_scale(s->combine, a->weight);
+
+    table_scale(&scale, share, 1); /* Rounded as everything else here is. */
+    if (a->touched != NULL) {
+        return accum_apply_rows(a, s, count / s->width, clock, scale, values, state, held);
+    }
+    return table_apply_run_tracked(&s->apply, clock, scale, values, state, accum_floats(a), held,
+                                   count);
+}
+
 uint32_t table_accum_apply(const struct table_accum *a, const struct table_schema *s,
                            uint32_t chunk, uint64_t clock, float *values, float *state)
 {
-    uint32_t count = table_chunk_size(s, chunk);
-
-    if (a->touched != NULL) {
-        return accum_apply_rows(a, s, count / s->width, clock, values, state);
-    }
-    return table_apply_run(&s->apply, clock, table_accum_scale(s->combine, a->weight), values,
-                           state, accum_floats(a), count);
+    return table_accum_apply_tracked(a, s, chunk, clock, 1, values, state, NULL);
 }
 
 void table_accum_clear(struct table_accum *a)

@@ -48,6 +48,14 @@ float table_accum_scale(enum table_combine combine, uint32_t weight);
 uint32_t table_accum_apply(const struct table_accum *a, const struct table_schema *s,
                            uint32_t chunk, uint64_t clock, float *values, float *state);
 
+/* The same for one of several sites. @share multiplies the scale of the sum (1: alone; a mean over
+ * n sites: 1 / n), and is rounded with it. What is added to the values is added to @held, unless
+ * that is NULL: see table_apply_run_tracked(). Rows that no update touched are left alone there
+ * too. */
+uint32_t table_accum_apply_tracked(const struct table_accum *a, const struct table_schema *s,
+                                   uint32_t chunk, uint64_t clock, float share, float *values,
+                                   float *state, float *held);
+
 /* Let go of the buffers. */
 void table_accum_clear(struct table_accum *a);
 

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <string.h>
 
 enum { ROWS = 70, WIDTH = 3, ELEMENTS = ROWS * WIDTH, RUNS = 2000 };
@@ -180,6 +181,72 @@ static void test_applying_leaves_rows_alone_that_nobody_touched(void **state)
     buf_pool_destroy(pool);
 }
 
+static void test_what_is_added_to_touched_rows_is_held_and_the_others_are_not(void **state)
+{
+    struct table_schema s = schema_of("sgd lr=1", "mean");
+    const uint32_t rows[] = {3, 4, 69};
+    float values[ELEMENTS], held[ELEMENTS], x[3 * WIDTH];
+    struct table_accum a = {0};
+    struct buf_pool *pool;
+
+    (void)state;
+    assert_int_equal(buf_pool_create(1 << 20, &pool), OK);
+    for (uint32_t i = 0; i < ELEMENTS; i++) {
+        values[i] = 1;
+        held[i] = -0.0F;
+    }
+    for (uint32_t i = 0; i < 3 * WIDTH; i++) {
+        x[i] = 4;
+    }
+    assert_int_equal(table_accum_prepare(&a, &s, 0, pool, false), OK);
+    table_accum_add_rows(&a, &s, 0, rows, 3, x, 1);
+    table_accum_add_rows(&a, &s, 0, rows, 3, x, 1);
+    assert_int_equal(table_accum_apply_tracked(&a, &s, 0, 1, 0.25F, values, NULL, held), 0);
+    for (uint32_t i = 0; i < ELEMENTS; i++) {
+        uint32_t row = i / WIDTH;
+        bool touched = row == 3 || row == 4 || row == 69;
+
+        /* Two updates of 4, halved by the mean, then a quarter of it. */
+        assert_true(values[i] == (touched ? 0.0f : 1.0f));
+        assert_true(held[i] == (touched ? -1.0f : 0.0f) && signbit(held[i]));
+    }
+    table_accum_clear(&a);
+    buf_pool_destroy(pool);
+}
+
+static void test_a_share_of_one_and_nothing_held_is_the_plain_way(void **state)
+{
+    struct table_schema s = schema_of("add", "mean");
+    float x[ELEMENTS], values[ELEMENTS], tracked[ELEMENTS], held[ELEMENTS] = {0};
+    struct table_accum a = {0};
+    struct buf_pool *pool;
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng, 41);
+    assert_int_equal(buf_pool_create(1 << 20, &pool), OK);
+    for (uint32_t i = 0; i < ELEMENTS; i++) {
+        x[i] = (float)rng_unit(&rng);
+        values[i] = tracked[i] = (float)rng_unit(&rng);
+    }
+    table_accum_add(&a, &s, 0, x, own_of(pool, x), 1);
+    table_accum_add(&a, &s, 0, x, NULL, 1);
+    table_accum_add(&a, &s, 0, x, NULL, 1);
+    assert_int_equal(table_accum_apply(&a, &s, 0, 1, values, NULL), 0);
+    assert_int_equal(table_accum_apply_tracked(&a, &s, 0, 1, 1, tracked, NULL, NULL), 0);
+    assert_memory_equal(values, tracked, sizeof(values));
+    assert_int_equal(table_accum_apply_tracked(&a, &s, 0, 1, 0.5F, tracked, NULL, held), 0);
+    for (uint32_t i = 0; i < ELEMENTS; i++) {
+        volatile float sum = x[i] + x[i], third = 1.0f / 3, half = third * 0.5f, change;
+
+        sum = sum + x[i];
+        change = half * sum;
+        assert_true(held[i] == change);
+    }
+    table_accum_clear(&a);
+    buf_pool_destroy(pool);
+}
+
 static void test_the_first_dense_update_becomes_the_sum_without_a_copy(void **state)
 {
     struct table_schema s = schema_of("add", "sum");
@@ -226,6 +293,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_sum_is_what_was_added_in_any_mix_of_dense_and_rows),
         cmocka_unit_test(test_applying_leaves_rows_alone_that_nobody_touched),
+        cmocka_unit_test(test_what_is_added_to_touched_rows_is_held_and_the_others_are_not),
+        cmocka_unit_test(test_a_share_of_one_and_nothing_held_is_the_plain_way),
         cmocka_unit_test(test_the_first_dense_update_becomes_the_sum_without_a_copy),
         cmocka_unit_test(test_means_and_samples_divide_by_what_they_weigh),
         cmocka_unit_test(test_a_pool_that_is_full_is_said_before_anything_changes),

@@ -1,8 +1,8 @@
 #include "table/apply.h"
 
+#include "base/rounding.h"
 #include "base/text.h"
 #include "table/loops.h"
-#include "table/rounding.h"
 #include "table/spec.h"
 
 #include <string.h>
@@ -243,13 +243,25 @@ uint32_t table_apply_planes(const struct table_apply *apply)
 uint32_t table_apply_run(const struct table_apply *apply, uint64_t clock, float scale, float *w,
                          float *state, const float *u, uint32_t count)
 {
+    return table_apply_run_tracked(apply, clock, scale, w, state, u, NULL, count);
+}
+
+uint32_t table_apply_run_tracked(const struct table_apply *apply, uint64_t clock, float scale,
+                                 float *w, float *state, const float *u, float *held,
+                                 uint32_t count)
+{
+    const struct table_loops *loops = table_loops_best();
     struct table_step step = {.scale = scale, .mu = apply->mu, .eps = apply->eps};
     unsigned mode = rounding_enter();
     uint32_t kept;
 
     CHECK((state != NULL) == (table_apply_planes(apply) > 0));
     step.rate = table_apply_rate(apply, clock);
-    kept = table_loops_best()->step[apply->kind](&step, w, state, u, count);
+    if (held == NULL) {
+        kept = loops->step[apply->kind](&step, w, state, u, count);
+    } else {
+        kept = loops->track[apply->kind](&step, w, state, u, held, count);
+    }
     rounding_leave(mode);
     return kept;
 }

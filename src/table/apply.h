@@ -70,4 +70,11 @@ float table_apply_rate(const struct table_apply *apply, uint64_t clock);
 uint32_t table_apply_run(const struct table_apply *apply, uint64_t clock, float scale, float *w,
                          float *state, const float *u, uint32_t count);
 
+/* The same, and whatever is added to an element of @w is added to that of @held too: what the other
+ * sites do not have yet (G3). An element of @held that would not be finite keeps its value, and so
+ * do the element's value and state. @held is NULL: as above. */
+uint32_t table_apply_run_tracked(const struct table_apply *apply, uint64_t clock, float scale,
+                                 float *w, float *state, const float *u, float *held,
+                                 uint32_t count);
+
 #endif

@@ -340,6 +340,165 @@ static void test_every_kind_of_loop_applies_with_the_bits_of_single_operations(v
     }
 }
 
+/* One element, and what was added to it. All of it stays if any of it would not be finite. */
+static bool naive_track(const struct table_apply *a, float rate, float scale, float *w, float *m,
+                        float sum, float *held)
+{
+    float u = testing_mul(scale, sum);
+    float state = *m, change, next, next_held;
+
+    if (a->kind == TABLE_ADD) {
+        change = u;
+    } else if (a->kind == TABLE_SGD) {
+        change = -testing_mul(rate, u);
+    } else if (a->kind == TABLE_MOMENTUM) {
+        state = testing_add(testing_mul(a->mu, state), u);
+        change = -testing_mul(rate, state);
+    } else {
+        volatile float root;
+
+        state = testing_add(state, testing_mul(u, u));
+        root = sqrtf(state);
+        change = -testing_divide(testing_mul(rate, u), testing_add(root, a->eps));
+    }
+    next = testing_add(*w, change);
+    next_held = testing_add(*held, change);
+    if (!testing_is_finite(next) || !testing_is_finite(state) || !testing_is_finite(next_held)) {
+        return false;
+    }
+    *w = next;
+    *m = state;
+    *held = next_held;
+    return true;
+}
+
+static uint32_t check_track(const struct table_loops *loops, const struct table_apply *a,
+                            struct rng *r, uint32_t count)
+{
+    struct applied p = applied_make(r, a->kind == TABLE_ADAGRAD, count);
+    float *held = testing_array(7, count), *naive_held = testing_array(0, count);
+    struct table_step step = {.scale = rng_chance(r, 500000) ? 1 : testing_float(r),
+                              .rate = table_apply_rate(a, 1 + rng_below(r, 100)),
+                              .mu = a->mu,
+                              .eps = a->eps};
+    uint32_t kept = 0;
+
+    testing_fill(r, held, count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (rng_chance(r, 20000)) {
+            held[i] = rng_chance(r, 500000) ? 3.4e38F : -3.4e38F;
+        }
+        naive_held[i] = held[i];
+        kept += !naive_track(a, step.rate, step.scale, &p.naive_w[i], &p.naive_state[i], p.u[i],
+                             &naive_held[i]);
+    }
+    assert_int_equal(loops->track[a->kind](&step, p.w, table_apply_planes(a) > 0 ? p.state : NULL,
+                                           p.u, held, count),
+                     kept);
+    testing_same(p.w, p.naive_w, count);
+    testing_same(p.state, p.naive_state, count);
+    testing_same(held, naive_held, count);
+    assert_true(loops->finite(held, count));
+    testing_array_free(held, 7);
+    testing_array_free(naive_held, 0);
+    applied_free(&p);
+    return kept;
+}
+
+static void test_every_kind_of_loop_also_keeps_what_it_added(void **state)
+{
+    struct rng r;
+
+    (void)state;
+    for (uint32_t k = 0; k < TABLE_LOOPS_MAX; k++) {
+        const struct table_loops *loops = table_loops_at(k);
+        uint32_t kept = 0;
+
+        if (loops == NULL) {
+            print_message("this processor lacks kind %u of the loops\n", k);
+            continue;
+        }
+        rng_init(&r, 77);
+        for (uint32_t i = 0; i < 60 * TESTING_COUNTS; i++) {
+            struct table_apply a = random_apply(&r);
+            uint32_t count = testing_counts[i % TESTING_COUNTS];
+
+            if (count < 2000 || i < 6 * TESTING_COUNTS) {
+                kept += check_track(loops, &a, &r, count);
+            }
+        }
+        assert_true(kept > 1000);
+    }
+}
+
+static void test_what_was_added_is_what_the_value_gained(void **state)
+{
+    /* U is 8. Momentum: M = 0.5 * 1 + 8. Adagrad: G = 17 + 64, and 2 * 8 / (9 + 1). */
+    static const struct {
+        const char *apply;
+        float m, change, m_after;
+    } rows[] = {
+        {"add", 0, 8, 0},
+        {"sgd lr=0.5", 0, -4, 0},
+        {"momentum lr=0.5 mu=0.5", 1, -4.25F, 8.5F},
+        {"adagrad lr=2 eps=1", 17, -1.6F, 81},
+    };
+    const float u[1] = {16};
+
+    (void)state;
+    for (uint32_t k = 0; k < 4; k++) {
+        struct table_apply a = parse(rows[k].apply);
+        float w[1] = {0}, m[1] = {rows[k].m}, held[1] = {-2};
+        float *plane = table_apply_planes(&a) > 0 ? m : NULL;
+
+        assert_int_equal(table_apply_run_tracked(&a, 1, 0.5F, w, plane, u, held, 1), 0);
+        assert_true(w[0] == rows[k].change && m[0] == rows[k].m_after);
+        assert_true(held[0] == testing_add(-2, rows[k].change));
+    }
+}
+
+static void test_a_held_sum_that_would_not_be_finite_keeps_the_whole_element(void **state)
+{
+    static const char *const appliers[] = {"add", "sgd lr=1", "momentum lr=1 mu=0.5",
+                                           "adagrad lr=3e38"};
+
+    (void)state;
+    for (uint32_t k = 0; k < 4; k++) {
+        struct table_apply a = parse(appliers[k]);
+        float full = k == 0 ? 3e38F : -3e38F;
+        float w[3] = {0, 0, 0}, m[3] = {1, 1, 1}, held[3] = {0, full, 0};
+        float u[3] = {2e38F, 2e38F, 2e38F};
+        float *plane = table_apply_planes(&a) > 0 ? m : NULL;
+
+        if (k == 3) {
+            u[0] = u[1] = u[2] = 1;
+        }
+        assert_int_equal(table_apply_run_tracked(&a, 1, 1, w, plane, u, held, 3), 1);
+        assert_true(w[1] == 0 && m[1] == 1 && held[1] == full);
+        assert_true(w[0] != 0 && held[0] == w[0] && held[2] == w[2] && m[0] == m[2]);
+    }
+}
+
+static void test_without_held_it_is_the_same_as_ever(void **state)
+{
+    struct rng r;
+
+    (void)state;
+    rng_init(&r, 3);
+    for (uint32_t i = 0; i < 500; i++) {
+        struct table_apply a = random_apply(&r);
+        struct applied p = applied_make(&r, a.kind == TABLE_ADAGRAD, 130);
+        bool planes = table_apply_planes(&a) > 0;
+
+        assert_int_equal(table_apply_run(&a, i, 0.5F, p.w, planes ? p.state : NULL, p.u, 130),
+                         table_apply_run_tracked(&a, i, 0.5F, p.naive_w,
+                                                 planes ? p.naive_state : NULL, p.u, NULL, 130));
+        testing_same(p.w, p.naive_w, 130);
+        testing_same(p.state, p.naive_state, 130);
+        applied_free(&p);
+    }
+}
+
 static void test_an_element_that_would_not_be_finite_keeps_value_and_state(void **state)
 {
     static const char *const appliers[] = {"add", "sgd lr=1", "momentum lr=1 mu=0.5",
@@ -410,6 +569,10 @@ int main(void)
         cmocka_unit_test(test_the_rate_agrees_with_the_library),
         cmocka_unit_test(test_the_rate_has_these_bits),
         cmocka_unit_test(test_every_kind_of_loop_applies_with_the_bits_of_single_operations),
+        cmocka_unit_test(test_every_kind_of_loop_also_keeps_what_it_added),
+        cmocka_unit_test(test_what_was_added_is_what_the_value_gained),
+        cmocka_unit_test(test_a_held_sum_that_would_not_be_finite_keeps_the_whole_element),
+        cmocka_unit_test(test_without_held_it_is_the_same_as_ever),
         cmocka_unit_test(test_an_element_that_would_not_be_finite_keeps_value_and_state),
         cmocka_unit_test(test_a_run_is_the_same_bits_for_ever),
     };

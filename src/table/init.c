@@ -1,8 +1,8 @@
 #include "table/init.h"
 
+#include "base/rounding.h"
 #include "base/text.h"
 #include "table/draw.h"
-#include "table/rounding.h"
 #include "table/spec.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 #include "table/kernel.h"
 
+#include "base/rounding.h"
 #include "table/loops.h"
-#include "table/rounding.h"
 
 void table_add(float *sum, const float *x, uint32_t count)
 {

@@ -29,6 +29,10 @@ struct table_loops {
      * they were, because the new ones would not have been finite. */
     uint32_t (*step[TABLE_APPLY_KINDS])(const struct table_step *step, float *w, float *state,
                                         const float *u, uint32_t count);
+    /* The same, and what was added to @w is added to @held too. An element whose held would not be
+     * finite is left as it was as well. */
+    uint32_t (*track[TABLE_APPLY_KINDS])(const struct table_step *step, float *w, float *state,
+                                         const float *u, float *held, uint32_t count);
 };
 
 enum { TABLE_LOOPS_MAX = 3 };

@@ -145,15 +145,106 @@ static uint32_t loops_step_adagrad(const struct table_step *step, float *restric
     return kept;
 }
 
+/* The same four with a second sum: what is added to the value, or subtracted, is so in held. Kept
+ * apart from those above, which are what runs without other sites. */
+static uint32_t loops_track_add(const struct table_step *step, float *restrict w, float *state,
+                                const float *restrict u, float *restrict held, uint32_t count)
+{
+    float scale = step->scale;
+    uint32_t kept = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < count; i++) {
+        float change = scale * u[i];
+        float next = w[i] + change, sum = held[i] + change;
+        bool ok = ((loops_overflow(next) | loops_overflow(sum)) >> 31) == 0;
+
+        w[i] = ok ? next : w[i];
+        held[i] = ok ? sum : held[i];
+        kept += !ok;
+    }
+    return kept;
+}
+
+static uint32_t loops_track_sgd(const struct table_step *step, float *restrict w, float *state,
+                                const float *restrict u, float *restrict held, uint32_t count)
+{
+    float scale = step->scale, rate = step->rate;
+    uint32_t kept = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < count; i++) {
+        float change = rate * (scale * u[i]);
+        float next = w[i] - change, sum = held[i] - change;
+        bool ok = ((loops_overflow(next) | loops_overflow(sum)) >> 31) == 0;
+
+        w[i] = ok ? next : w[i];
+        held[i] = ok ? sum : held[i];
+        kept += !ok;
+    }
+    return kept;
+}
+
+static uint32_t loops_track_momentum(const struct table_step *step, float *restrict w,
+                                     float *restrict state, const float *restrict u,
+                                     float *restrict held, uint32_t count)
+{
+    float scale = step->scale, rate = step->rate, mu = step->mu;
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        float m = mu * state[i] + scale * u[i];
+        float change = rate * m;
+        float next = w[i] - change, sum = held[i] - change;
+        bool ok = ((loops_overflow(next) | loops_overflow(sum)) >> 31) == 0;
+
+        w[i] = ok ? next : w[i];
+        state[i] = ok ? m : state[i];
+        held[i] = ok ? sum : held[i];
+        kept += !ok;
+    }
+    return kept;
+}
+
+static uint32_t loops_track_adagrad(const struct table_step *step, float *restrict w,
+                                    float *restrict state, const float *restrict u,
+                                    float *restrict held, uint32_t count)
+{
+    float scale = step->scale, rate = step->rate, eps = step->eps;
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        float g = scale * u[i];
+        float squares = state[i] + g * g;
+        float change = rate * g / (sqrtf(squares) + eps);
+        float next = w[i] - change, sum = held[i] - change;
+        uint32_t seen = loops_overflow(next) | loops_overflow(sum) | loops_overflow(squares);
+        bool ok = seen >> 31 == 0;
+
+        w[i] = ok ? next : w[i];
+        state[i] = ok ? squares : state[i];
+        held[i] = ok ? sum : held[i];
+        kept += !ok;
+    }
+    return kept;
+}
+
 #define LOOPS_TABLE(text)                                                                          \
     {                                                                                              \
         .name = (text), .add = loops_add, .add_scaled = loops_add_scaled, .scale = loops_scale,    \
         .finite = loops_finite, .sum_finite = loops_sum_finite,                                    \
-        .step = {                                                                                  \
-            [TABLE_ADD] = loops_step_add,                                                          \
-            [TABLE_SGD] = loops_step_sgd,                                                          \
-            [TABLE_MOMENTUM] = loops_step_momentum,                                                \
-            [TABLE_ADAGRAD] = loops_step_adagrad,                                                  \
+        .step =                                                                                    \
+            {                                                                                      \
+                [TABLE_ADD] = loops_step_add,                                                      \
+                [TABLE_SGD] = loops_step_sgd,                                                      \
+                [TABLE_MOMENTUM] = loops_step_momentum,                                            \
+                [TABLE_ADAGRAD] = loops_step_adagrad,                                              \
+            },                                                                                     \
+        .track = {                                                                                 \
+            [TABLE_ADD] = loops_track_add,                                                         \
+            [TABLE_SGD] = loops_track_sgd,                                                         \
+            [TABLE_MOMENTUM] = loops_track_momentum,                                               \
+            [TABLE_ADAGRAD] = loops_track_adagrad,                                                 \
         },                                                                                         \
     }
 

@@ -4,8 +4,8 @@
 #include "table/rows.h"
 
 #include "base/bytes.h"
+#include "base/rounding.h"
 #include "table/loops.h"
-#include "table/rounding.h"
 
 #include <string.h>
 

@@ -229,6 +229,22 @@ def test_the_simulator_is_measured(strait):
     assert all(w["events_per_s"] > 0 and w["events"] > 1000 for w in workloads)
 
 
+def test_the_codec_is_measured_with_each_kind_of_loops(strait):
+    answer = strait.json("bench", "codec", "--mb", "1", "--turns", "1")
+    assert answer["chunks"] == 3
+    assert [s["significant"] for s in answer["shares"]] == [0.01, 0.02, 0.05, 0.2, 1]
+    for share in answer["shares"]:
+        done = [(r["what"], r["loops"]) for r in share["results"]]
+        kinds = [loops for what, loops in done if what == "select"]
+        assert kinds[0] == "plain" and done[-1] == ("merge", kinds[-1])
+        assert done[:-1] == [(what, k) for what in ("select", "add") for k in kinds]
+        assert share["significant"] < share["payload_share"] <= 1 or share["significant"] == 1
+        for result in share["results"]:
+            assert result["gb_per_s"] > 0
+            assert result["ratio"] == pytest.approx(result["gb_per_s"] / share["memcpy_gb_per_s"])
+    assert "select" in strait.ok("bench", "codec", "--mb", "1", "--turns", "1")
+
+
 def test_a_benchmark_for_people(strait):
     text = strait.ok("bench", "net", "--over", "unix", "--rounds", "1", "--bytes", "4MiB",
                      "--frame", "64KiB")

@@ -1,0 +1,111 @@
+/* Words of 64 elements, as eight groups of eight. See loops_body.h. */
+
+#ifndef CODEC_LOOPS_WORD_AVX2_H
+#define CODEC_LOOPS_WORD_AVX2_H
+
+#include "codec/lanes.h"
+
+#include <immintrin.h>
+
+enum { GROUP_LANES = 8, GROUPS = WORD_BITS / GROUP_LANES };
+
+static inline __m256 group_abs(__m256 x)
+{
+    return _mm256_andnot_ps(_mm256_set1_ps(-0.0F), x);
+}
+
+/* All bits of the lanes that @group names. */
+static inline __m256i group_mask(uint32_t group)
+{
+    const __m256i bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+
+    return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)group), bits), bits);
+}
+
+static inline __m256i group_lanes(uint64_t lanes)
+{
+    return _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)lanes));
+}
+
+static inline uint64_t word_relative(const float *values, const float *held, float threshold)
+{
+    __m256 t = _mm256_set1_ps(threshold);
+    uint64_t word = 0;
+
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        __m256 h = group_abs(_mm256_loadu_ps(held + (size_t)g * GROUP_LANES));
+        __m256 v = group_abs(_mm256_loadu_ps(values + (size_t)g * GROUP_LANES));
+        __m256 above = _mm256_cmp_ps(h, _mm256_mul_ps(t, v), _CMP_GT_OQ);
+
+        word |= (uint64_t)(uint32_t)_mm256_movemask_ps(above) << (g * GROUP_LANES);
+    }
+    return word;
+}
+
+static inline uint64_t word_absolute(const float *held, float threshold)
+{
+    __m256 t = _mm256_set1_ps(threshold);
+    uint64_t word = 0;
+
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        __m256 h = group_abs(_mm256_loadu_ps(held + (size_t)g * GROUP_LANES));
+        __m256 above = _mm256_cmp_ps(h, t, _CMP_GT_OQ);
+
+        word |= (uint64_t)(uint32_t)_mm256_movemask_ps(above) << (g * GROUP_LANES);
+    }
+    return word;
+}
+
+/* The picked lanes are moved together and stored with what is behind them, which the next group
+ * overwrites. Groups without any are not skipped, only words are: which of them have one is hard to
+ * predict, and a wrong prediction costs more (5 % significant: 8.0 GB/s instead of 6.5). */
+static inline uint32_t word_gather(uint64_t word, const float *from, float *zero, float *out)
+{
+    uint32_t count = 0;
+
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        uint32_t group = (uint32_t)(word >> (g * GROUP_LANES)) & 0xff;
+        __m256 x = _mm256_loadu_ps(from + (size_t)g * GROUP_LANES);
+
+        _mm256_storeu_ps(out + count,
+                         _mm256_permutevar8x32_ps(x, group_lanes(codec_lanes_pack[group])));
+        if (zero != NULL) {
+            x = _mm256_andnot_ps(_mm256_castsi256_ps(group_mask(group)), x);
+            _mm256_storeu_ps(zero + (size_t)g * GROUP_LANES, x);
+        }
+        count += (uint32_t)__builtin_popcount(group);
+    }
+    return count;
+}
+
+static inline uint32_t word_add(uint64_t word, float *values, const uint8_t *floats, uint32_t *kept)
+{
+    const __m256i numbers = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m256i magnitude = _mm256_set1_epi32(0x7fffffff);
+    const __m256i infinity = _mm256_set1_epi32(0x7f800000);
+    uint32_t count = 0;
+
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        uint32_t group = (uint32_t)(word >> (g * GROUP_LANES)) & 0xff;
+        int bits = __builtin_popcount(group);
+        float *at = values + (size_t)g * GROUP_LANES;
+        const float *next = (const float *)(const void *)(floats + (size_t)count * sizeof(float));
+        __m256 x, v, sum;
+        __m256i taken;
+
+        /* Nothing is read beyond the last float. */
+        x = _mm256_maskload_ps(next, _mm256_cmpgt_epi32(_mm256_set1_epi32(bits), numbers));
+        x = _mm256_permutevar8x32_ps(x, group_lanes(codec_lanes_spread[group]));
+        v = _mm256_loadu_ps(at);
+        sum = _mm256_add_ps(v, x);
+        taken = _mm256_cmpgt_epi32(infinity, _mm256_and_si256(_mm256_castps_si256(sum), magnitude));
+        taken = _mm256_and_si256(taken, group_mask(group));
+        _mm256_storeu_ps(at, _mm256_blendv_ps(v, sum, _mm256_castsi256_ps(taken)));
+        *kept += (uint32_t)(bits - __builtin_popcount(
+                                       (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(taken))));
+        count += (uint32_t)bits;
+    }
+    return count;
+}
+
+#endif

@@ -1,0 +1,83 @@
+/* Words of 64 elements, as four groups of sixteen. See loops_body.h. */
+
+#ifndef CODEC_LOOPS_WORD_AVX512_H
+#define CODEC_LOOPS_WORD_AVX512_H
+
+#include <immintrin.h>
+
+enum { GROUP_LANES = 16, GROUPS = WORD_BITS / GROUP_LANES };
+
+static inline uint64_t word_relative(const float *values, const float *held, float threshold)
+{
+    __m512 t = _mm512_set1_ps(threshold);
+    uint64_t word = 0;
+
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        __m512 h = _mm512_abs_ps(_mm512_loadu_ps(held + (size_t)g * GROUP_LANES));
+        __m512 v = _mm512_abs_ps(_mm512_loadu_ps(values + (size_t)g * GROUP_LANES));
+        __mmask16 above = _mm512_cmp_ps_mask(h, _mm512_mul_ps(t, v), _CMP_GT_OQ);
+
+        word |= (uint64_t)above << (g * GROUP_LANES);
+    }
+    return word;
+}
+
+static inline uint64_t word_absolute(const float *held, float threshold)
+{
+    __m512 t = _mm512_set1_ps(threshold);
+    uint64_t word = 0;
+
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        __m512 h = _mm512_abs_ps(_mm512_loadu_ps(held + (size_t)g * GROUP_LANES));
+        __mmask16 above = _mm512_cmp_ps_mask(h, t, _CMP_GT_OQ);
+
+        word |= (uint64_t)above << (g * GROUP_LANES);
+    }
+    return word;
+}
+
+/* The picked lanes are moved together in a register and stored with the zeros behind them, which
+ * the next group overwrites: the instruction that stores only them takes a hundred cycles on some
+ * processors. */
+static inline uint32_t word_gather(uint64_t word, const float *from, float *zero, float *out)
+{
+    uint32_t count = 0;
+
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        __mmask16 group = (__mmask16)(word >> (g * GROUP_LANES));
+        __m512 x = _mm512_loadu_ps(from + (size_t)g * GROUP_LANES);
+
+        _mm512_storeu_ps(out + count, _mm512_maskz_compress_ps(group, x));
+        if (zero != NULL) {
+            _mm512_mask_storeu_ps(zero + (size_t)g * GROUP_LANES, group, _mm512_setzero_ps());
+        }
+        count += (uint32_t)__builtin_popcount(group);
+    }
+    return count;
+}
+
+static inline uint32_t word_add(uint64_t word, float *values, const uint8_t *floats, uint32_t *kept)
+{
+    const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
+    const __m512i infinity = _mm512_set1_epi32(0x7f800000);
+    uint32_t count = 0;
+
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        __mmask16 group = (__mmask16)(word >> (g * GROUP_LANES));
+        uint32_t bits = (uint32_t)__builtin_popcount(group);
+        float *at = values + (size_t)g * GROUP_LANES;
+        /* Nothing is read beyond the last float. */
+        __m512 x = _mm512_maskz_loadu_ps((__mmask16)((1u << bits) - 1),
+                                         floats + (size_t)count * sizeof(float));
+        __m512 sum = _mm512_add_ps(_mm512_loadu_ps(at), _mm512_maskz_expand_ps(group, x));
+        __mmask16 taken = _mm512_mask_cmplt_epu32_mask(
+            group, _mm512_and_si512(_mm512_castps_si512(sum), magnitude), infinity);
+
+        _mm512_mask_storeu_ps(at, taken, sum);
+        *kept += bits - (uint32_t)__builtin_popcount(taken);
+        count += bits;
+    }
+    return count;
+}
+
+#endif

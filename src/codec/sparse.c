@@ -1,0 +1,311 @@
+#include "codec/sparse.h"
+
+#include "base/bytes.h"
+#include "base/rounding.h"
+#include "codec/loops.h"
+
+#include <string.h>
+
+enum {
+    SPARSE_COUNT_BYTES = 4,                /* Before a list. */
+    SPARSE_LIST_MAX = 4 * CODEC_WORDS_MAX, /* Longer ones are larger than a bitmap. */
+};
+
+uint32_t codec_bitmap_words(uint32_t elements)
+{
+    return (elements + 63) / 64;
+}
+
+uint32_t codec_bytes_max(uint32_t elements)
+{
+    return elements * (uint32_t)sizeof(float);
+}
+
+static bool sparse_elements_valid(uint32_t elements)
+{
+    return elements > 0 && elements <= LIMIT_CHUNK_ELEMENTS;
+}
+
+static uint32_t sparse_bitmap_bytes(uint32_t elements)
+{
+    return codec_bitmap_words(elements) * 8;
+}
+
+/* With the bytes that fill it up. */
+static uint32_t sparse_list_bytes(uint32_t count)
+{
+    return SPARSE_COUNT_BYTES + (count * 2 + 3) / 4 * 4;
+}
+
+/* The bits of the last word of a bitmap. */
+static uint64_t sparse_last_bits(uint32_t elements)
+{
+    return UINT64_MAX >> (63 - (elements - 1) % 64);
+}
+
+/* How many elements an index part at the start of @bytes names, if it is valid; else zero. */
+static uint32_t sparse_bitmap_judge(const struct codec_loops *loops, const uint8_t *bytes,
+                                    size_t size, uint32_t elements)
+{
+    uint32_t words = codec_bitmap_words(elements);
+
+    if (size < sparse_bitmap_bytes(elements) ||
+        (bytes_load64(bytes + (size_t)(words - 1) * 8) & ~sparse_last_bits(elements)) != 0) {
+        return 0;
+    }
+    return loops->bits(bytes, words);
+}
+
+static uint32_t sparse_list_judge(const uint8_t *bytes, size_t size, uint32_t elements)
+{
+    const uint8_t *list = bytes + SPARSE_COUNT_BYTES;
+    bool ascends = true;
+    uint32_t count;
+
+    if (size < SPARSE_COUNT_BYTES) {
+        return 0;
+    }
+    count = bytes_load32(bytes);
+    if (count == 0 || count > elements || size < sparse_list_bytes(count)) {
+        return 0;
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        ascends &= bytes_load16(list + (size_t)i * 2) > bytes_load16(list + (size_t)i * 2 - 2);
+    }
+    if (!ascends || bytes_load16(list + (size_t)count * 2 - 2) >= elements ||
+        (count % 2 != 0 && bytes_load16(list + (size_t)count * 2) != 0)) {
+        return 0;
+    }
+    return count;
+}
+
+/* Count and size of the index part; a count of zero: not valid. */
+static uint32_t sparse_index_judge(const struct codec_loops *loops, uint32_t codec,
+                                   const void *bytes, size_t size, uint32_t elements,
+                                   uint32_t *index_bytes)
+{
+    uint32_t count = 0;
+
+    if (!sparse_elements_valid(elements)) {
+        return 0;
+    }
+    switch (codec) {
+    case CODEC_F32:
+        *index_bytes = 0;
+        return elements;
+    case CODEC_BITMAP:
+        count = sparse_bitmap_judge(loops, bytes, size, elements);
+        *index_bytes = sparse_bitmap_bytes(elements);
+        break;
+    case CODEC_LIST:
+        count = sparse_list_judge(bytes, size, elements);
+        *index_bytes = sparse_list_bytes(count);
+        break;
+    default:
+        break;
+    }
+    return count;
+}
+
+bool codec_payload_valid_by(const struct codec_loops *loops, uint32_t codec, const void *bytes,
+                            size_t size, uint32_t elements)
+{
+    uint32_t index_bytes;
+    uint32_t count = sparse_index_judge(loops, codec, bytes, size, elements, &index_bytes);
+
+    return count > 0 && size == index_bytes + (size_t)count * sizeof(float) &&
+           loops->finite((const uint8_t *)bytes + index_bytes, count);
+}
+
+bool codec_payload_valid(uint32_t codec, const void *bytes, size_t size, uint32_t elements)
+{
+    return codec_payload_valid_by(codec_loops_best(), codec, bytes, size, elements);
+}
+
+bool codec_index_valid(uint32_t codec, const void *bytes, size_t size, uint32_t elements)
+{
+    uint32_t index_bytes;
+
+    return sparse_index_judge(codec_loops_best(), codec, bytes, size, elements, &index_bytes) > 0 &&
+           size == index_bytes;
+}
+
+uint32_t codec_index_bytes(uint32_t codec, const void *bytes, uint32_t elements)
+{
+    CHECK(codec < CODEC_KINDS && sparse_elements_valid(elements));
+    if (codec == CODEC_F32) {
+        return 0;
+    }
+    return codec == CODEC_BITMAP ? sparse_bitmap_bytes(elements)
+                                 : sparse_list_bytes(bytes_load32(bytes));
+}
+
+uint32_t codec_index_count(uint32_t codec, const void *bytes, uint32_t elements)
+{
+    CHECK(codec < CODEC_KINDS && sparse_elements_valid(elements));
+    if (codec == CODEC_F32) {
+        return elements;
+    }
+    return codec == CODEC_BITMAP ? codec_loops_best()->bits(bytes, codec_bitmap_words(elements))
+                                 : bytes_load32(bytes);
+}
+
+/* The @w-th word of what an index part names, but a list's. */
+static uint64_t sparse_word(uint32_t codec, const uint8_t *bytes, uint32_t elements, uint32_t w)
+{
+    if (codec == CODEC_BITMAP) {
+        return bytes_load64(bytes + (size_t)w * 8);
+    }
+    return w + 1 < codec_bitmap_words(elements) ? UINT64_MAX : sparse_last_bits(elements);
+}
+
+void codec_index_or(uint32_t codec, const void *bytes, uint32_t elements, uint64_t *bitmap)
+{
+    const uint8_t *list = (const uint8_t *)bytes + SPARSE_COUNT_BYTES;
+
+    CHECK(codec < CODEC_KINDS && sparse_elements_valid(elements));
+    for (uint32_t w = 0; codec != CODEC_LIST && w < codec_bitmap_words(elements); w++) {
+        bitmap[w] |= sparse_word(codec, bytes, elements, w);
+    }
+    for (uint32_t i = 0; codec == CODEC_LIST && i < bytes_load32(bytes); i++) {
+        uint32_t element = bytes_load16(list + (size_t)i * 2);
+
+        bitmap[element / 64] |= UINT64_C(1) << (element % 64);
+    }
+}
+
+void codec_index_clear(uint32_t codec, const void *bytes, uint32_t elements, uint64_t *bitmap)
+{
+    const uint8_t *list = (const uint8_t *)bytes + SPARSE_COUNT_BYTES;
+
+    CHECK(codec < CODEC_KINDS && sparse_elements_valid(elements));
+    for (uint32_t w = 0; codec != CODEC_LIST && w < codec_bitmap_words(elements); w++) {
+        bitmap[w] &= ~sparse_word(codec, bytes, elements, w);
+    }
+    for (uint32_t i = 0; codec == CODEC_LIST && i < bytes_load32(bytes); i++) {
+        uint32_t element = bytes_load16(list + (size_t)i * 2);
+
+        bitmap[element / 64] &= ~(UINT64_C(1) << (element % 64));
+    }
+}
+
+uint32_t codec_add_by(const struct codec_loops *loops, uint32_t codec, const void *payload,
+                      uint32_t elements, float *values)
+{
+    const uint8_t *bytes = payload;
+    const uint8_t *floats = bytes + codec_index_bytes(codec, payload, elements);
+    unsigned mode = rounding_enter();
+    uint32_t kept;
+
+    if (codec == CODEC_F32) {
+        kept = loops->add(values, floats, elements);
+    } else if (codec == CODEC_BITMAP) {
+        kept = loops->add_bitmap(values, bytes, floats, elements);
+    } else {
+        kept = loops->add_list(values, bytes + SPARSE_COUNT_BYTES, floats, bytes_load32(bytes));
+    }
+    rounding_leave(mode);
+    return kept;
+}
+
+uint32_t codec_add(uint32_t codec, const void *payload, uint32_t elements, float *values)
+{
+    return codec_add_by(codec_loops_best(), codec, payload, elements, values);
+}
+
+struct codec_out codec_out_open(void *out, uint32_t elements)
+{
+    uint32_t base = sparse_bitmap_bytes(elements) / (uint32_t)sizeof(float);
+
+    CHECK(sparse_elements_valid(elements) && (uintptr_t)out % _Alignof(float) == 0);
+    return (struct codec_out){
+        .floats = out, .elements = elements, .base = base + 64 > elements ? 0 : base};
+}
+
+static void sparse_move(struct codec_out *out, uint32_t base)
+{
+    if (out->base != base) {
+        memmove(out->floats + base, out->floats + out->base, out->count * sizeof(float));
+        out->base = base;
+    }
+}
+
+/* Each float to its own place, from the last on, so that none is overwritten before it moved. */
+static void sparse_close_f32(struct codec_out *out, const uint64_t *bitmap)
+{
+    uint32_t left = out->count;
+
+    sparse_move(out, 0);
+    for (uint32_t i = out->elements; i-- > 0 && left <= i;) {
+        bool named = (bitmap[i / 64] >> (i % 64) & 1) != 0;
+
+        out->floats[i] = named ? out->floats[--left] : -0.0F;
+    }
+}
+
+static void sparse_close_bitmap(struct codec_out *out, const uint64_t *bitmap)
+{
+    uint32_t bytes = sparse_bitmap_bytes(out->elements);
+
+    sparse_move(out, bytes / (uint32_t)sizeof(float));
+    memcpy(out->floats, bitmap, bytes);
+}
+
+static void sparse_close_list(const struct codec_loops *loops, struct codec_out *out,
+                              const uint64_t *bitmap)
+{
+    uint16_t list[SPARSE_LIST_MAX + CODEC_LIST_SPILL + 1];
+    uint32_t bytes = sparse_list_bytes(out->count);
+    uint32_t count = loops->list(bitmap, codec_bitmap_words(out->elements), list);
+
+    CHECK(count == out->count);
+    list[count] = 0;
+    sparse_move(out, bytes / (uint32_t)sizeof(float));
+    memcpy(out->floats, &count, sizeof(count));
+    memcpy(out->floats + 1, list, bytes - SPARSE_COUNT_BYTES);
+}
+
+void codec_out_close(const struct codec_loops *loops, struct codec_out *out, const uint64_t *bitmap,
+                     struct codec_packed *packed)
+{
+    uint32_t floats = out->count * (uint32_t)sizeof(float);
+    uint32_t sizes[CODEC_KINDS] = {
+        [CODEC_F32] = codec_bytes_max(out->elements),
+        [CODEC_BITMAP] = sparse_bitmap_bytes(out->elements) + floats,
+        [CODEC_LIST] = sparse_list_bytes(out->count) + floats,
+    };
+    uint32_t best = CODEC_F32;
+
+    for (uint32_t codec = 1; codec < CODEC_KINDS; codec++) {
+        best = sizes[codec] < sizes[best] ? codec : best;
+    }
+    *packed = (struct codec_packed){0};
+    if (out->count == 0) {
+        return;
+    }
+    if (best == CODEC_F32) {
+        sparse_close_f32(out, bitmap);
+    } else if (best == CODEC_BITMAP) {
+        sparse_close_bitmap(out, bitmap);
+    } else {
+        sparse_close_list(loops, out, bitmap);
+    }
+    *packed = (struct codec_packed){
+        .codec = (enum codec_kind)best, .bytes = sizes[best], .count = out->count};
+}
+
+void codec_pack_by(const struct codec_loops *loops, uint32_t elements, const uint64_t *bitmap,
+                   const float *dense, void *out, struct codec_packed *packed)
+{
+    struct codec_out o = codec_out_open(out, elements);
+
+    CHECK((bitmap[codec_bitmap_words(elements) - 1] & ~sparse_last_bits(elements)) == 0);
+    loops->gather(dense, bitmap, &o);
+    codec_out_close(loops, &o, bitmap, packed);
+}
+
+void codec_pack(uint32_t elements, const uint64_t *bitmap, const float *dense, void *out,
+                struct codec_packed *packed)
+{
+    codec_pack_by(codec_loops_best(), elements, bitmap, dense, out, packed);
+}

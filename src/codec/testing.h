@@ -1,0 +1,204 @@
+/* For the tests of this module: floats of all sizes, arrays whose ends the sanitizer sees, and
+ * payloads written and read the slow way. */
+
+#ifndef CODEC_TESTING_H
+#define CODEC_TESTING_H
+
+#include "base/bytes.h"
+#include "base/rng.h"
+#include "codec/loops.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const uint32_t testing_counts[] = {1,   2,   3,   4,   5,   7,   8,   9,    15,   16,   17,
+                                          31,  32,  33,  63,  64,  65,  66,  127,  128,  129,  130,
+                                          191, 192, 193, 250, 256, 500, 999, 1000, 4099, 65536};
+enum { TESTING_COUNTS = sizeof(testing_counts) / sizeof(testing_counts[0]) };
+
+static inline uint32_t testing_bits(float x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
+static inline float testing_from_bits(uint32_t bits)
+{
+    float x;
+
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
+static inline bool testing_is_finite(float x)
+{
+    return (testing_bits(x) >> 23 & 0xff) != 0xff;
+}
+
+/* Arithmetic that no compiler can fuse or keep in a wider register. */
+static inline float testing_mul(float a, float b)
+{
+    volatile float product = a * b;
+
+    return product;
+}
+
+static inline float testing_add(float a, float b)
+{
+    volatile float sum = a + b;
+
+    return sum;
+}
+
+/* Mostly like gradients, some tiny, some huge, some zero; finite. */
+static inline float testing_float(struct rng *r)
+{
+    uint64_t kind = rng_below(r, 16);
+    float x;
+
+    if (kind == 0) {
+        return testing_from_bits((uint32_t)rng_next(r) & 0x807fffffu);
+    }
+    if (kind == 1) {
+        do {
+            x = testing_from_bits((uint32_t)rng_next(r));
+        } while (!testing_is_finite(x));
+        return x;
+    }
+    if (kind == 2) {
+        return rng_chance(r, 500000) ? 0.0F : -0.0F;
+    }
+    return (float)(rng_unit(r) * 2 - 1);
+}
+
+static inline void testing_fill(struct rng *r, float *x, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        x[i] = testing_float(r);
+    }
+}
+
+/* Exactly @count floats that start @offset floats behind an aligned place. */
+static inline float *testing_array(uint32_t offset, uint32_t count)
+{
+    void *p = NULL;
+
+    assert_int_equal(posix_memalign(&p, 64, ((size_t)offset + count) * 4), 0);
+    assert_non_null(p);
+    return (float *)p + offset;
+}
+
+static inline void testing_array_free(float *x, uint32_t offset)
+{
+    free(x - offset);
+}
+
+static inline void testing_same(const float *a, const float *b, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (testing_bits(a[i]) != testing_bits(b[i])) {
+            fail_msg("element %u of %u: %a (%08x), not %a (%08x)", i, count, (double)a[i],
+                     testing_bits(a[i]), (double)b[i], testing_bits(b[i]));
+        }
+    }
+}
+
+static inline bool testing_named(const uint64_t *bitmap, uint32_t element)
+{
+    return (bitmap[element / 64] >> (element % 64) & 1) != 0;
+}
+
+/* Name elements at random: few, many, all, or in runs. At least one. */
+static inline void testing_name(struct rng *r, uint32_t elements, uint64_t *bitmap)
+{
+    static const uint32_t ppms[] = {2000, 10000, 50000, 200000, 500000, 900000, 985000, 1000000};
+    uint32_t ppm = ppms[rng_below(r, 8)];
+    bool runs = rng_chance(r, 250000), on = false;
+    uint32_t count = 0, any = (uint32_t)rng_below(r, elements);
+
+    memset(bitmap, 0, codec_bitmap_words(elements) * sizeof(*bitmap));
+    for (uint32_t i = 0; i < elements; i++) {
+        on = runs && !rng_chance(r, 30000) ? on : rng_chance(r, ppm);
+        bitmap[i / 64] |= (uint64_t)on << (i % 64);
+        count += on;
+    }
+    if (count == 0) {
+        bitmap[any / 64] |= UINT64_C(1) << (any % 64);
+    }
+}
+
+static inline uint32_t testing_count(const uint64_t *bitmap, uint32_t elements)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < elements; i++) {
+        count += testing_named(bitmap, i);
+    }
+    return count;
+}
+
+/* Write the named elements of @dense to @out in the given encoding; return the bytes. */
+static inline uint32_t testing_encode(uint32_t codec, uint32_t elements, const uint64_t *bitmap,
+                                      const float *dense, uint8_t *out)
+{
+    uint32_t count = testing_count(bitmap, elements);
+    uint32_t size = 0;
+
+    if (codec == CODEC_BITMAP) {
+        size = (elements + 63) / 64 * 8;
+        memset(out, 0, size);
+    } else if (codec == CODEC_LIST) {
+        bytes_store32(out, count);
+        size = 4;
+    }
+    for (uint32_t i = 0; i < elements; i++) {
+        if (codec == CODEC_BITMAP && testing_named(bitmap, i)) {
+            out[i / 8] = (uint8_t)(out[i / 8] | 1u << (i % 8));
+        } else if (codec == CODEC_LIST && testing_named(bitmap, i)) {
+            bytes_store16(out + size, (uint16_t)i);
+            size += 2;
+        }
+    }
+    while (size % 4 != 0) {
+        out[size++] = 0;
+    }
+    for (uint32_t i = 0; i < elements; i++) {
+        if (codec == CODEC_F32 || testing_named(bitmap, i)) {
+            bytes_store32(out + size,
+                          testing_named(bitmap, i) ? testing_bits(dense[i]) : testing_bits(-0.0F));
+            size += 4;
+        }
+    }
+    return size;
+}
+
+/* Room for testing_encode() in any encoding. */
+static inline size_t testing_room(uint32_t elements)
+{
+    return (size_t)elements * 6 + 64;
+}
+
+/* The encoding that is the smallest. */
+static inline uint32_t testing_best(uint32_t elements, uint32_t count)
+{
+    uint32_t f32 = elements * 4;
+    uint32_t bitmap = (elements + 63) / 64 * 8 + count * 4;
+    uint32_t list = 4 + (count + 1) / 2 * 4 + count * 4;
+
+    if (f32 <= bitmap && f32 <= list) {
+        return CODEC_F32;
+    }
+    return bitmap <= list ? CODEC_BITMAP : CODEC_LIST;
+}
+
+#endif
