@@ -1,4 +1,4 @@
-/* What push, values, broadcast, delta and snapshot chunk have in common: one chunk per frame.
+/* What push, values, broadcast, delta, copy and snapshot chunk have in common: one chunk per frame.
  *
  *     header | payload ... | tail
  *
@@ -15,8 +15,12 @@ struct buf;
 struct buf_pool;
 
 enum {
-    WIRE_CODEC_F32 = 0,         /* Raw float32; other numbers are the codec module's. */
-    WIRE_CHUNK_TAIL_BYTES = 16, /* Of push and delta. */
+    WIRE_CODEC_F32 = 0,    /* Raw float32. */
+    WIRE_CODEC_BITMAP = 1, /* Some elements; what is inside is the codec module's affair. */
+    WIRE_CODEC_LIST = 2,
+    WIRE_CODECS = 3,
+
+    WIRE_CHUNK_TAIL_BYTES = 16, /* Of push. */
 };
 
 /* The payload is a view into the body: borrowed. */

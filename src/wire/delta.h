@@ -1,21 +1,24 @@
-/* delta: what one site adds to one chunk of another.
+/* delta: what one or several sites add to a chunk of another one.
  *
- * Its identity is (site, shard, number), the same over every hop: the site is the header's origin,
- * shard and number are the tail. A delta counts once however often and by whatever way it comes. */
+ * What it is, is in its ranges, the same over every hop. What the header says of sites and groups
+ * is about this hop only: two deltas may be added up on the way, and their ranges with them. */
 
 #ifndef WIRE_DELTA_H
 #define WIRE_DELTA_H
 
-#include "wire/chunk.h"
+#include "wire/ranges.h"
 
 struct wire_delta {
-    struct wire_chunk
-        chunk; /* .origin: the site; .clock: the site's; .weight: samples, not zero. */
-    uint32_t shard;
-    uint64_t number; /* Counts the site's deltas of that shard from one. */
+    /* .origin: the site that sends this hop, not zero; .epoch: bits of the groups that it is to be
+     * passed on to; .clock: of its newest part; .weight: one; .codec: any of WIRE_CODECS. The table
+     * has no WIRE_TABLE_PLANE. */
+    struct wire_chunk chunk;
+    uint32_t range_count; /* 1 to WIRE_RANGES_MAX. */
+    const void *ranges;   /* Sites ascend: read by wire_range(). */
 };
 
-/* Make a sealed WIRE_DELTA frame with a copy of the payload. */
+/* Make a sealed WIRE_DELTA frame with a copy of the payload; delta->ranges is an array of
+ * struct wire_range. */
 MUST_USE enum err wire_delta_encode(struct buf_pool *pool, const struct wire_delta *delta,
                                     struct buf **frame_out);
 

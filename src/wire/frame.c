@@ -69,7 +69,13 @@ static const struct wire_type_info frame_types[] = {
     [WIRE_CLOCK] = {"clock", false, 0, WIRE_ROLE_WORKER},
     [WIRE_ADVANCED] = {"advanced", false, WIRE_ADVANCED_BODY_BYTES_MAX, ROLES_SERVING},
     [WIRE_LATE] = {"late", false, WIRE_LATE_BODY_BYTES, ROLES_SERVING},
-    [WIRE_DELTA] = {"delta", false, WIRE_UPDATE_BODY_BYTES_MAX, ROLES_SERVING},
+    [WIRE_DELTA] = {"delta", false, WIRE_PIECE_BODY_BYTES_MAX, ROLES_SERVING},
+    /* Not control: it speaks of the deltas before it. */
+    [WIRE_MARK] = {"mark", false, WIRE_MARK_BODY_BYTES_MAX, WIRE_ROLE_SERVER},
+    [WIRE_REPORT] = {"report", true, WIRE_REPORT_BODY_BYTES_MAX, WIRE_ROLE_SERVER},
+    /* Control: it is of use only if it comes before the deltas that it speaks of. */
+    [WIRE_BARRIER] = {"barrier", true, WIRE_BARRIER_BODY_BYTES_MAX, WIRE_ROLE_SERVER},
+    [WIRE_COPY] = {"copy", false, WIRE_PIECE_BODY_BYTES_MAX, WIRE_ROLE_SERVER},
     /* Not control: neither may overtake the chunks between them. */
     [WIRE_SNAPSHOT_BEGIN] =
         {"snapshot_begin", false, WIRE_SNAPSHOT_BEGIN_BODY_BYTES_MAX, ROLES_SERVING},

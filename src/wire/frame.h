@@ -51,7 +51,12 @@ enum wire_type {
     WIRE_ADVANCED = 58,
     WIRE_LATE = 59,
 
-    WIRE_DELTA = 64, /* delta: what one site adds to another. */
+    WIRE_DELTA = 64, /* delta: what sites add to a chunk of another one. */
+
+    WIRE_MARK = 65, /* mirror: what else lanes of different sites tell each other. */
+    WIRE_REPORT = 66,
+    WIRE_BARRIER = 67,
+    WIRE_COPY = 68,
 
     WIRE_SNAPSHOT_BEGIN = 72, /* snapshot: state for a newcomer. */
     WIRE_SNAPSHOT_CHUNK = 73,
@@ -110,7 +115,7 @@ struct wire_header {
     uint64_t sequence;   /* Of the sender's session; zero: not to be acknowledged. */
     uint64_t body_check; /* XXH3 of the body. */
     uint32_t origin;     /* Member or site that made the content, if a relay sends it. */
-    uint32_t weight;     /* Samples (push, delta) or contributions (broadcast). */
+    uint32_t weight;     /* Samples (push) or contributions (broadcast). */
 };
 
 /* Largest bodies of the types that have a natural maximum; the messages' headers say why. */
@@ -127,6 +132,11 @@ enum {
     WIRE_UPDATE_BODY_BYTES_MAX = LIMIT_CHUNK_BYTES + 16, /* A chunk and who made it. */
     WIRE_MEMBERS_BYTES_MAX = 8 * 256 + 8,
     WIRE_SUM_BODY_BYTES_MAX = LIMIT_CHUNK_BYTES + WIRE_MEMBERS_BYTES_MAX, /* And who is in it. */
+    WIRE_RANGES_BYTES_MAX = 24 * 64 + 8,
+    WIRE_PIECE_BODY_BYTES_MAX = LIMIT_CHUNK_BYTES + WIRE_RANGES_BYTES_MAX, /* And of which sites. */
+    WIRE_MARK_BODY_BYTES_MAX = 40 * 66,
+    WIRE_REPORT_BODY_BYTES_MAX = 48 + 4 * 64,
+    WIRE_BARRIER_BODY_BYTES_MAX = 16 * 1024 + WIRE_RANGES_BYTES_MAX,
     WIRE_PULL_BODY_BYTES_MAX = 4 + 4 * 4096,
     WIRE_ROWS_PULL_BODY_BYTES_MAX = 8 + 4 * 65536,
     WIRE_SNAPSHOT_BEGIN_BODY_BYTES_MAX = 16 + 16 * 4096,

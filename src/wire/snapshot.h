@@ -1,6 +1,6 @@
 /* snapshot: the state for a newcomer, and what is in it.
  *
- * begin says which deltas of which sites are contained, and nothing else is; then come the chunks
+ * begin says how much of which sites is contained, and nothing else is; then come the chunks
  * of all tables; end has a hash over all their payloads in the order sent. Epoch, clock and origin
  * (the site whose copy it is) are the same in all three and tell one snapshot from another.
  *
@@ -18,11 +18,11 @@ enum {
     WIRE_SNAPSHOT_HASH_BYTES = 32, /* SHA-256 */
 };
 
-/* All deltas of a site's shard up to .number are in the snapshot. */
+/* Of what a site added to a shard, all up to .number is in the snapshot. */
 struct wire_snapshot_source {
     uint32_t site;
     uint32_t shard;
-    uint64_t number; /* As in struct wire_delta; zero: none. */
+    uint64_t number; /* Zero: none. */
 };
 
 struct wire_snapshot_begin {

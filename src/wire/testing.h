@@ -26,6 +26,9 @@ enum { TESTING_BODY_BYTES_MAX = 8192 };
 /* Decode a body whose header is @header, into something that is thrown away. */
 typedef enum err testing_decode(const struct wire_header *header, const uint8_t *body, size_t size);
 
+/* Make some frame from @pool. */
+typedef enum err testing_encode(struct buf_pool *pool, struct buf **frame_out);
+
 static struct buf_pool *testing_pool;
 
 static inline int testing_setup(void **state)
@@ -153,8 +156,20 @@ static inline void testing_truncate(testing_decode *decode, const struct wire_he
     }
 }
 
-/* The same with a header that admits to the shorter or longer body, for messages that count what
- * they hold. */
+/* Shorter at every byte with a header that admits it. */
+static inline void testing_cut_admitted(testing_decode *decode, const struct buf *frame)
+{
+    struct wire_header header;
+    const uint8_t *body = testing_open(frame, &header);
+    uint32_t whole = header.body_bytes;
+
+    for (header.body_bytes = 0; header.body_bytes < whole; header.body_bytes++) {
+        assert_int_equal(testing_decode_exact(decode, &header, body, header.body_bytes),
+                         ERR_MALFORMED);
+    }
+}
+
+/* Shorter or longer with a header that admits it, for messages that count what they hold. */
 static inline void testing_truncate_admitted(testing_decode *decode, const struct buf *frame)
 {
     uint8_t copy[TESTING_BODY_BYTES_MAX + 8] = {0};
@@ -214,7 +229,59 @@ static inline void testing_noise(testing_decode *decode, const struct wire_heade
     }
 }
 
-/* All of the above for one frame, which is given back. */
+/* Every allocation fails once: the encoder says so and gives nothing. */
+static inline void testing_no_memory(testing_encode *encode)
+{
+    bool failed = true;
+    uint64_t k;
+
+    for (k = 1; failed; k++) {
+        uint64_t before = mem_failures();
+        struct buf *frame = NULL;
+        struct buf_pool *pool;
+        enum err rc;
+
+        assert_int_equal(buf_pool_create(TESTING_POOL_BYTES, &pool), OK);
+        mem_fail_at(k, 1);
+        rc = encode(pool, &frame);
+        mem_fail_at(0, 0);
+        failed = mem_failures() != before;
+        assert_int_equal(rc, failed ? ERR_NOMEM : OK);
+        assert_int_equal(frame == NULL, failed);
+        buf_unref(frame);
+        buf_pool_destroy(pool);
+    }
+    assert_true(k > 2); /* There was something to fail. */
+}
+
+/* With all memory of the pool in use the encoder says so; with one frame given back it works. */
+static inline void testing_no_buffer(testing_encode *encode)
+{
+    enum { HELD_MAX = 2048 };
+    static struct buf *held[HELD_MAX];
+    struct buf *frame = NULL;
+    struct buf_pool *pool;
+    uint32_t count = 0;
+    enum err rc;
+
+    assert_int_equal(buf_pool_create(512 * 1024, &pool), OK);
+    while ((rc = encode(pool, &frame)) == OK) {
+        assert_true(count < HELD_MAX);
+        held[count++] = frame;
+        frame = NULL;
+    }
+    assert_int_equal(rc, ERR_AGAIN);
+    assert_null(frame);
+    assert_true(count > 0);
+    buf_unref(held[--count]);
+    assert_int_equal(encode(pool, &held[count]), OK);
+    for (uint32_t i = 0; i <= count; i++) {
+        buf_unref(held[i]);
+    }
+    buf_pool_destroy(pool);
+}
+
+/* Golden bytes, truncation, lies and noise for one frame, which is given back. */
 static inline void testing_message(struct buf *frame, const char *name, const char *about,
                                    testing_decode *decode)
 {
@@ -228,6 +295,39 @@ static inline void testing_message(struct buf *frame, const char *name, const ch
     testing_lies(decode, &header, body);
     testing_noise(decode, &header);
     buf_unref(frame);
+}
+
+/* Fields of the header that a message does not use. */
+enum testing_field {
+    TESTING_TABLE = 1 << 0,
+    TESTING_CODEC = 1 << 1,
+    TESTING_CHUNK = 1 << 2,
+    TESTING_EPOCH = 1 << 3,
+    TESTING_ORIGIN = 1 << 4,
+    TESTING_WEIGHT = 1 << 5,
+};
+
+/* Each field of @fields must be zero. */
+static inline void testing_unused_fields(testing_decode *decode, const struct buf *frame,
+                                         uint32_t fields)
+{
+    struct wire_header header;
+    const uint8_t *body = testing_open(frame, &header);
+
+    for (uint32_t bit = 1; bit <= TESTING_WEIGHT; bit *= 2) {
+        struct wire_header lie = header;
+
+        lie.table = bit == TESTING_TABLE ? 1 : lie.table;
+        lie.codec = bit == TESTING_CODEC ? 1 : lie.codec;
+        lie.chunk = bit == TESTING_CHUNK ? 1 : lie.chunk;
+        lie.epoch = bit == TESTING_EPOCH ? 1 : lie.epoch;
+        lie.origin = bit == TESTING_ORIGIN ? 1 : lie.origin;
+        lie.weight = bit == TESTING_WEIGHT ? 1 : lie.weight;
+        if ((fields & bit) != 0) {
+            assert_int_equal(testing_decode_exact(decode, &lie, body, header.body_bytes),
+                             ERR_MALFORMED);
+        }
+    }
 }
 
 /* Set @width bytes at @at to @value in a copy of the body: refused with @expected. */

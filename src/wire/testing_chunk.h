@@ -4,6 +4,7 @@
 #define WIRE_TESTING_CHUNK_H
 
 #include "wire/members.h"
+#include "wire/ranges.h"
 #include "wire/testing.h"
 
 /* Zeros, as long as a chunk and one byte more. */
@@ -60,6 +61,17 @@ static inline void assert_members_equal(const void *a, uint32_t a_count, const v
     for (uint32_t i = 0; i < a_count; i++) {
         assert_int_equal(wire_member(a, i).rank, wire_member(b, i).rank);
         assert_int_equal(wire_member(a, i).clock, wire_member(b, i).clock);
+    }
+}
+
+static inline void assert_ranges_equal(const void *a, uint32_t a_count, const void *b,
+                                       uint32_t b_count)
+{
+    assert_int_equal(a_count, b_count);
+    for (uint32_t i = 0; i < a_count; i++) {
+        assert_int_equal(wire_range(a, i).site, wire_range(b, i).site);
+        assert_int_equal(wire_range(a, i).prev, wire_range(b, i).prev);
+        assert_int_equal(wire_range(a, i).number, wire_range(b, i).number);
     }
 }
 
