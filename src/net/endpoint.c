@@ -265,7 +265,7 @@ enum err net_endpoint_dial(struct net_endpoint *e, struct net_transport *transpo
         return rc;
     }
     p->dialled = true;
-    p->session = e->sessions++;
+    p->session = (uint64_t)e->config.part << NET_PART_SHIFT | e->sessions++;
     p->transport = transport;
     p->address = *to;
     for (uint16_t i = 0; i < streams; i++) {

@@ -58,6 +58,7 @@ struct net_endpoint_config {
     struct obs_registry *registry;
     struct pki_identity identity;
     uint64_t incarnation;   /* Not zero, never the same twice for a member. */
+    uint16_t part;          /* A member may have several endpoints, each with its own number. */
     uint64_t seed;          /* For jitter. */
     bool insecure;          /* Take peers without certificates at their word. */
     bool manual_ack;        /* net_peer_ack() says when a frame is dealt with; else frame() does. */

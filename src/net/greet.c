@@ -198,12 +198,14 @@ static enum err net_greet_refuse(struct net_stranger *s, uint32_t code, const ch
     return OK;
 }
 
-static struct net_peer *net_greet_find(struct net_endpoint *e, const struct pki_identity *who)
+static struct net_peer *net_greet_find(struct net_endpoint *e, const struct pki_identity *who,
+                                       uint64_t session)
 {
     LIST_FOREACH (link, &e->peers) {
         struct net_peer *p = LIST_ENTRY(link, struct net_peer, link);
 
-        if (!p->dialled && !p->closing && pki_identity_equal(&p->identity, who)) {
+        if (!p->dialled && !p->closing && net_part(p->session) == net_part(session) &&
+            pki_identity_equal(&p->identity, who)) {
             return p;
         }
     }
@@ -291,7 +293,7 @@ static enum err net_greet_admit(struct net_stranger *s, const struct pki_identit
                                 const struct wire_hello *hello)
 {
     struct net_endpoint *e = s->endpoint;
-    struct net_peer *p = net_greet_find(e, who);
+    struct net_peer *p = net_greet_find(e, who, hello->session);
     struct net_peer *before = p;
     enum err rc;
 

@@ -12,7 +12,15 @@
 #include "net/outbox.h"
 #include "net/probe_state.h"
 
-enum { NET_RETIRED_MAX = 16 }; /* Old incarnations of a member that are remembered. */
+enum {
+    NET_RETIRED_MAX = 16, /* Old incarnations of a member that are remembered. */
+    NET_PART_SHIFT = 48,  /* A session's number: the part of the member above, the count below. */
+};
+
+static inline uint64_t net_part(uint64_t session)
+{
+    return session >> NET_PART_SHIFT;
+}
 
 struct net_slot {
     struct net_peer *peer;
