@@ -54,6 +54,14 @@ enum err node_control_refuse(struct net_peer *peer, struct buf_pool *pool, uint1
     return sent;
 }
 
+bool node_control_is(const struct net_frame *frame, uint16_t operation)
+{
+    struct wire_control control;
+
+    return wire_control_decode(frame->body, frame->header.body_bytes, &control) == OK &&
+           control.operation == operation;
+}
+
 enum err node_control_read(const struct net_frame *frame, uint16_t *operation_out,
                            uint32_t *call_out, json_t **fields_out)
 {

@@ -23,6 +23,8 @@ enum node_operation {
     NODE_OP_REPORT = 6, /* Worker to the first lane: how well it goes. */
     NODE_OP_STATUS = 7, /* Anybody to a lane: how are you? */
     NODE_OP_SAVE = 8,   /* Worker or operator to a lane: make a checkpoint now. */
+    NODE_OP_MEET = 9,   /* Lane to the lane of that number at another site: my terms and tables. */
+    NODE_OP_COPY = 10,  /* The same: send me all that you have. */
 };
 
 enum {
@@ -43,6 +45,9 @@ MUST_USE enum err node_control_refuse(struct net_peer *peer, struct buf_pool *po
 /* Read a control frame. The caller owns *fields_out, an object. ERR_MALFORMED. */
 MUST_USE enum err node_control_read(const struct net_frame *frame, uint16_t *operation_out,
                                     uint32_t *call_out, json_t **fields_out);
+
+/* Is it that operation? */
+bool node_control_is(const struct net_frame *frame, uint16_t operation);
 
 /* The error of an answer, or OK; its text goes to @text. */
 enum err node_control_error(const json_t *fields, struct err_text *text);

@@ -123,8 +123,11 @@ void node_deliver_close(struct node_lane *l, uint32_t chunk, uint64_t version)
     if (l->config.site.delivery == NODE_BROADCAST) {
         table_accum_densify(&c->accum, schema, number); /* Before: both ends apply the same. */
     }
-    obs_counter_add(l->counters.kept, table_accum_apply(&c->accum, schema, number, version, values,
-                                                        table_store_state(l->tables, chunk)));
+    obs_counter_add(l->counters.kept,
+                    table_accum_apply_tracked(&c->accum, schema, number, version,
+                                              node_mirror_share(l->mirror, schema), values,
+                                              table_store_state(l->tables, chunk),
+                                              node_mirror_held(l->mirror, chunk)));
     obs_counter_add(l->counters.rounds, 1);
     c->changed = true;
     if (l->config.witness != NULL && l->config.witness->closed != NULL) {
@@ -136,6 +139,9 @@ void node_deliver_close(struct node_lane *l, uint32_t chunk, uint64_t version)
     }
     table_accum_clear(&c->accum);
     l->sums_count--;
+    if (l->mirror != NULL) {
+        node_mirror_closed(l->mirror, chunk, version);
+    }
 }
 
 /* A plane of a chunk as it is now. */
@@ -232,6 +238,11 @@ void node_deliver_flush(struct node_session *s)
                 node_deliver_mark(s, chunk, false);
             }
         }
+    }
+    if (rc == OK && s->advance_due && l->mirror != NULL &&
+        !node_mirror_may_read(l->mirror, &s->gate, sync_version(&l->sync) + 1, NODE_MIRROR_ALL, 0,
+                              0)) {
+        return; /* It is told when the other sites allow it. */
     }
     if (rc == OK && s->advance_due) {
         rc = node_deliver_where(s);

@@ -57,6 +57,9 @@ static void node_exec_close(struct node_lane *l, const struct sync_action *a)
 static void node_exec_advance(struct node_lane *l, const struct sync_action *a)
 {
     node_lane_trace(l, "round %" PRIu64 " is closed", a->clock);
+    if (l->mirror != NULL) {
+        node_mirror_advanced(l->mirror, a->clock);
+    }
     node_deliver_advance(l);
     if (node_keep_due(l)) {
         node_keep_start(l);
@@ -156,5 +159,8 @@ void node_exec_leave(struct node_lane *l, uint32_t rank)
     CHECK(node_exec(l, &event, NULL, NULL) == OK);
     if (l->held_frames > 0 || l->copies_wait) {
         loop_task_post(&l->drain);
+    }
+    if (l->mirror != NULL && l->sync.members_count == 0) {
+        node_mirror_finished(l->mirror);
     }
 }

@@ -72,6 +72,13 @@ static void lane_up(struct net_peer *peer, bool restarted, void *user)
         lane_say_places(l);
         return;
     }
+    if (node_mirror_owns(l->mirror, peer)) {
+        node_mirror_up(l->mirror, peer, restarted);
+        return;
+    }
+    if (l->mirror != NULL && net_peer_identity(peer)->role == WIRE_ROLE_SERVER) {
+        return; /* Whose it is shows when it speaks. */
+    }
     if (net_peer_user(peer) == NULL && node_session_open(l, peer) != OK) {
         net_peer_close(peer, "no memory for another session");
     }
@@ -83,8 +90,10 @@ static void lane_up(struct net_peer *peer, bool restarted, void *user)
 
 static void lane_down(struct net_peer *peer, enum err why, const char *text, void *user)
 {
+    struct node_lane *l = user;
+
     (void)why;
-    node_lane_trace(user, "%s is down: %s", net_peer_identity(peer)->name, text);
+    node_lane_trace(l, "%s is down: %s", net_peer_identity(peer)->name, text);
 }
 
 static void lane_lost(struct net_peer *peer, enum err why, const char *text, void *user)
@@ -102,6 +111,10 @@ static void lane_lost(struct net_peer *peer, enum err why, const char *text, voi
         return;
     }
     node_lane_trace(l, "%s is lost: %s", net_peer_identity(peer)->name, text);
+    if (node_mirror_owns(l->mirror, peer)) {
+        node_mirror_lost(l->mirror, peer, text);
+        return;
+    }
     if (s != NULL) {
         node_session_close(s);
     }
@@ -116,6 +129,9 @@ static enum err lane_frame(struct net_peer *peer, const struct net_frame *frame,
     if (peer == l->first) {
         net_peer_ack(peer, frame->header.sequence);
         return OK; /* Nothing but answers comes from there. */
+    }
+    if (node_mirror_owns(l->mirror, peer) || node_mirror_is_greeting(l->mirror, peer, frame)) {
+        return node_mirror_frame(l->mirror, peer, frame);
     }
     if (s == NULL) {
         /* The first of several streams may speak before all are there. */
@@ -144,10 +160,12 @@ static enum err lane_frame(struct net_peer *peer, const struct net_frame *frame,
 
 static void lane_writable(struct net_peer *peer, void *user)
 {
+    struct node_lane *l = user;
     struct node_session *s = net_peer_user(peer);
 
-    (void)user;
-    if (s != NULL) {
+    if (node_mirror_owns(l->mirror, peer)) {
+        node_mirror_writable(l->mirror);
+    } else if (s != NULL) {
         node_deliver_flush(s);
         node_session_drain(s);
     }
@@ -283,6 +301,9 @@ enum err node_lane_add_table(struct node_lane *l, uint16_t id, const struct tabl
     if (rc == OK) {
         rc = sync_reserve(&l->sync, more);
     }
+    if (rc == OK && l->mirror != NULL) {
+        rc = node_mirror_room(l->mirror, id, schema, more);
+    }
     if (rc == OK) {
         rc = table_store_add_table(l->tables, id, schema);
     }
@@ -306,6 +327,9 @@ enum err node_lane_add_table(struct node_lane *l, uint16_t id, const struct tabl
     l->chunks = chunks;
     l->blocks[id] = block;
     l->chunks_count = count;
+    if (l->mirror != NULL) {
+        node_mirror_grown(l->mirror);
+    }
     l->next_table = id >= l->next_table ? (uint16_t)(id + 1) : l->next_table;
     return OK;
 }
@@ -321,6 +345,7 @@ static enum err lane_listen(struct node_lane *l, struct err_text *text)
         .registry = c->registry,
         .identity = c->identity,
         .incarnation = c->incarnation,
+        .part = (uint16_t)c->number,
         .seed = c->seed,
         .insecure = c->insecure,
         .manual_ack = true,
@@ -392,9 +417,10 @@ static enum err lane_build(struct node_lane *l, struct err_text *text)
     l->in_flight_bytes = c->in_flight_bytes;
     c->grace_ns = c->grace_ns == 0 ? (int64_t)NODE_GRACE_MS * 1000000 : c->grace_ns;
     c->restore_ns = c->restore_ns == 0 ? (int64_t)NODE_RESTORE_MS * 1000000 : c->restore_ns;
-    l->ack = node_site_durable(&c->site) && c->store != NULL ? NODE_ACK_STORED
-             : c->site.delivery == NODE_BROADCAST            ? NODE_ACK_COPIED
-                                                             : NODE_ACK_TAKEN;
+    l->ack = c->between != NULL && c->between->others_count > 0 ? NODE_ACK_TAKEN
+             : node_site_durable(&c->site) && c->store != NULL  ? NODE_ACK_STORED
+             : c->site.delivery == NODE_BROADCAST               ? NODE_ACK_COPIED
+                                                                : NODE_ACK_TAKEN;
     loop_task_init(&l->drain, c->loop, lane_drain, l);
     rc = loop_timer_init(&l->deadline, c->loop, lane_deadline, l);
     if (rc == OK) {
@@ -413,6 +439,9 @@ static enum err lane_build(struct node_lane *l, struct err_text *text)
     }
     if (rc == OK) {
         rc = node_counters_init(&l->counters, c->registry);
+    }
+    if (rc == OK) {
+        rc = node_mirror_create(l, &l->mirror, text);
     }
     if (rc == OK) {
         rc = lane_tables(l, text);
@@ -451,6 +480,9 @@ enum err node_lane_create(const struct node_lane_config *config, struct node_lan
     if (rc == OK) {
         rc = lane_listen(l, text);
     }
+    if (rc == OK && l->mirror != NULL) {
+        rc = node_mirror_start(l->mirror);
+    }
     if (rc != OK) {
         node_lane_destroy(l);
         return rc;
@@ -470,6 +502,7 @@ void node_lane_destroy(struct node_lane *l)
         node_session_free(LIST_ENTRY(link, struct node_session, link));
     }
     net_endpoint_destroy(l->endpoint);
+    node_mirror_destroy(l->mirror);
     node_keep_deinit(l);
     node_restore_forget(l);
     loop_task_cancel(&l->drain);
@@ -503,6 +536,11 @@ void node_lane_shut(struct node_lane *l, const char *text)
     for (uint32_t i = 0; (peer = net_endpoint_peer(l->endpoint, i)) != NULL; i++) {
         net_peer_close(peer, text);
     }
+}
+
+struct node_mirror *node_lane_mirror(struct node_lane *l)
+{
+    return l->mirror;
 }
 
 const struct net_address *node_lane_address(const struct node_lane *l)
@@ -558,5 +596,5 @@ const char *node_lane_broken(struct node_lane *l)
             return "a member without its place";
         }
     }
-    return held == l->held_frames ? NULL : "held frames do not add up";
+    return held == l->held_frames ? node_mirror_broken(l->mirror) : "held frames do not add up";
 }

@@ -12,7 +12,9 @@
 #include "net/endpoint.h"
 #include "node/site.h"
 
+struct node_between;
 struct node_lane;
+struct node_mirror;
 struct obs_registry;
 struct store;
 
@@ -25,7 +27,8 @@ struct node_lane_config {
     uint64_t seed;
     bool insecure;
     struct node_site site;
-    uint32_t number; /* Of this lane, below site.lanes. */
+    const struct node_between *between; /* Other sites; outlives the lane. NULL: there are none. */
+    uint32_t number;                    /* Of this lane, below site.lanes. */
     struct net_address listen;
     struct net_address first;  /* Where lane 0 is; for the others. */
     struct store *store;       /* Of this lane alone; NULL: no checkpoints. */
@@ -56,6 +59,11 @@ struct node_lane_witness {
     /* It will never be sent again. */
     void (*acknowledged)(uint16_t table, uint32_t chunk, uint32_t rank, uint64_t incarnation,
                          uint64_t clock, void *user);
+    /* What other sites added is in the values. May be NULL, as the next. */
+    void (*mirrored)(uint16_t table, uint32_t chunk, const float *values, uint32_t count,
+                     void *user);
+    /* A worker that is about to compute @clock may read, as far as other sites are concerned. */
+    void (*allowed)(uint16_t table, uint32_t chunk, uint64_t clock, void *user);
     /* A restarted lane goes on from this. */
     void (*restored)(uint16_t table, uint32_t chunk, uint64_t version, const float *values,
                      uint32_t count, void *user);
@@ -118,6 +126,9 @@ void node_lane_stats(struct node_lane *l, struct node_lane_stats *out);
 /* How it goes, as an object for operators: members, clocks, who waits for whom. NULL: no memory. */
 struct json_t;
 struct json_t *node_lane_status(struct node_lane *l);
+
+/* Its dealings with other sites; NULL: there are none. For simulations. */
+struct node_mirror *node_lane_mirror(struct node_lane *l);
 
 /* What must hold at any time, for simulations: NULL, or what does not. */
 const char *node_lane_broken(struct node_lane *l);

@@ -11,6 +11,7 @@
 #include "node/control.h"
 #include "node/counters.h"
 #include "node/lane.h"
+#include "node/mirror.h"
 #include "table/accum.h"
 #include "table/chunk.h"
 
@@ -109,6 +110,7 @@ struct node_session {
     uint32_t held_count; /* In all of them. */
 
     uint64_t clock_seen[LIMIT_STREAMS_PER_PEER];
+    struct node_gate gate; /* Whether it waits for other sites. */
 
     uint64_t *dirty; /* One bit per chunk that it must get whole. */
     uint32_t dirty_words;
@@ -168,6 +170,7 @@ struct node_lane {
     struct table_store *tables;
     uint16_t next_table;
     struct sync sync;
+    struct node_mirror *mirror;                 /* NULL: there is one site. */
     struct node_chunk **chunks;                 /* By index; they stay where they are. */
     struct node_chunk *blocks[TABLE_COUNT_MAX]; /* The chunks of each table. */
     uint32_t chunks_count;

@@ -352,6 +352,9 @@ void node_operate_admitted(struct node_session *s, uint64_t clock, bool resumed)
     s->since = resumed ? 0 : s->since;
     s->told = false;
     s->resuming = false;
+    if (l->mirror != NULL) {
+        node_mirror_working(l->mirror);
+    }
     if (l->fresh) {
         l->fresh = false;
         l->anew = true;
@@ -503,6 +506,9 @@ static enum err operate_join(struct node_session *s, uint32_t call, uint64_t seq
     if (rc == OK && l->restoring) {
         node_restore_look(l); /* It may be the one that was waited for. */
         return OK;
+    }
+    if (rc == OK && !node_mirror_began(l->mirror)) {
+        return OK; /* Until it is known what the other sites have. */
     }
     return rc == OK ? operate_enter(s) : rc;
 }

@@ -206,6 +206,9 @@ struct json_t *node_lane_status(struct node_lane *l)
     }
     status_counts(l, out);
     status_checkpoint(l, out);
+    if (l->mirror != NULL) {
+        (void)json_object_set_new(out, "between", node_mirror_status(l->mirror));
+    }
     if (l->config.number == 0) {
         status_first(l, out);
     }

@@ -210,9 +210,50 @@ static enum err node_take_may_read(struct node_session *s, const struct wire_hea
         rc = ERR_AGAIN;
     }
     if (*refused_out) {
-        rc = node_take_refused(s, header, WIRE_LATE_NOT_MEMBER, verdict.clock);
+        return node_take_refused(s, header, WIRE_LATE_NOT_MEMBER, verdict.clock);
     }
     return rc;
+}
+
+/* Do other sites allow it too? Of rows, only those that are asked for count. */
+static bool node_take_others_allow(struct node_session *s, const struct wire_header *header,
+                                   uint32_t index, const struct table_schema *schema,
+                                   const struct wire_rows *rows)
+{
+    struct node_lane *l = s->lane;
+    uint32_t elements = table_store_elements(l->tables, index);
+    bool allow = true;
+
+    if (l->mirror == NULL) {
+        return true;
+    }
+    if (rows == NULL || !node_mirror_has_barrier(l->mirror, index)) {
+        return node_mirror_may_read(l->mirror, &s->gate, header->clock, index, 0,
+                                    rows == NULL ? elements : 0);
+    }
+    for (uint32_t i = 0; i < rows->count && allow; i++) {
+        uint32_t row = table_rows_get(rows->rows, i) - table_rows_per_chunk(schema) * header->chunk;
+
+        allow = node_mirror_may_read(l->mirror, &s->gate, header->clock, index, row * schema->width,
+                                     schema->width);
+    }
+    return allow;
+}
+
+static bool node_take_others_witnessed(struct node_session *s, const struct wire_header *header,
+                                       uint32_t index, const struct table_schema *schema,
+                                       const struct wire_rows *rows)
+{
+    const struct node_lane_config *config = &s->lane->config;
+    bool allow = node_take_others_allow(s, header, index, schema, rows);
+
+    if (allow && s->lane->mirror != NULL && config->witness != NULL &&
+        config->witness->allowed != NULL) {
+        config->witness->allowed(table_store_table(s->lane->tables, index),
+                                 table_store_chunk(s->lane->tables, index), header->clock,
+                                 config->user);
+    }
+    return allow;
 }
 
 static enum err node_take_answer(struct node_session *s, struct buf *frame)
@@ -235,6 +276,9 @@ static enum err node_take_pull_one(struct node_session *s, const struct wire_hea
 
     if (rc != OK || *refused_out) {
         return rc;
+    }
+    if (!node_take_others_witnessed(s, header, index, NULL, NULL)) {
+        return ERR_AGAIN;
     }
     values = (struct wire_chunk){.table = table_store_table(l->tables, index),
                                  .chunk = table_store_chunk(l->tables, index),
@@ -299,6 +343,9 @@ static enum err node_take_rows_pull(struct node_session *s, const struct node_it
     rc = node_take_may_read(s, item->header, index, &refused);
     if (rc != OK || refused) {
         return rc;
+    }
+    if (!node_take_others_witnessed(s, item->header, index, schema, &rows)) {
+        return ERR_AGAIN;
     }
     if (!net_peer_has_room(s->peer, rows.count * (rows.width + 1u) * 4 + 128)) {
         return ERR_AGAIN;

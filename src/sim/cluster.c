@@ -95,6 +95,11 @@ static struct net_address cluster_address(const char *host, uint32_t lane)
     return at;
 }
 
+void sim_cluster_place(const char *server, struct net_address *out)
+{
+    *out = cluster_address(server, 0);
+}
+
 /* Servers. */
 
 /* Who keeps a transcript needs memory; that must not change what happens. */
@@ -160,10 +165,31 @@ static void cluster_restored(uint16_t table, uint32_t chunk, uint64_t version, c
     c->witness->restored(table, chunk, version, values, count, c->witness_user);
 }
 
+static void cluster_mirrored(uint16_t table, uint32_t chunk, const float *values, uint32_t count,
+                             void *user)
+{
+    const struct sim_cluster *c = ((struct cluster_server *)user)->cluster;
+
+    if (c->config.witness->mirrored != NULL) {
+        c->config.witness->mirrored(table, chunk, values, count, c->config.witness_user);
+    }
+}
+
+static void cluster_allowed(uint16_t table, uint32_t chunk, uint64_t clock, void *user)
+{
+    const struct sim_cluster *c = ((struct cluster_server *)user)->cluster;
+
+    if (c->config.witness->allowed != NULL) {
+        c->config.witness->allowed(table, chunk, clock, c->config.witness_user);
+    }
+}
+
 static const struct node_lane_witness cluster_witness = {
     .taken = cluster_taken,
     .closed = cluster_closed,
     .acknowledged = cluster_acknowledged,
+    .mirrored = cluster_mirrored,
+    .allowed = cluster_allowed,
     .restored = cluster_restored,
 };
 
@@ -178,6 +204,7 @@ static enum err cluster_lane_start(struct cluster_server *s, uint32_t index)
         .incarnation = sim_host_starts(s->host) * NODE_LANES_MAX + index + 1,
         .seed = sim_host_starts(s->host) * 1000 + s->first + index,
         .site = c->config.site,
+        .between = c->config.between,
         .number = s->first + index,
         .listen = cluster_address(sim_host_name(s->host), index),
         .first = cluster_address(sim_host_name(c->servers[0]->host), 0),

@@ -15,7 +15,8 @@ struct sim_worker;
 enum { SIM_CLUSTER_SERVERS_MAX = 64, SIM_CLUSTER_WORKERS_MAX = 256 };
 
 struct sim_cluster_config {
-    struct node_site site; /* .lanes is counted from the servers. */
+    struct node_site site;              /* .lanes is counted from the servers. */
+    const struct node_between *between; /* Other sites; outlives the cluster. May be NULL. */
     int64_t commit_ns;     /* How long a disk takes to make a checkpoint durable; zero: 2 ms. */
     int64_t grace_ns;      /* As in struct node_lane_config. */
     int64_t restore_ns;
@@ -49,6 +50,9 @@ void sim_cluster_destroy(struct sim_cluster *c);
 /* A server on a new host of that name. All servers before sim_cluster_start(). */
 MUST_USE enum err sim_cluster_add_server(struct sim_cluster *c, const char *name,
                                          struct sim_region *region, uint32_t lanes);
+
+/* Where a site is whose first server has that name: for others that want to reach it. */
+void sim_cluster_place(const char *server, struct net_address *out);
 
 /* A worker on a new host; its rank is its number. */
 MUST_USE enum err sim_cluster_add_worker(struct sim_cluster *c, const char *name,

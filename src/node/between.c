@@ -1,0 +1,163 @@
+#include "node/between.h"
+
+#include "node/site.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void node_between_init(struct node_between *b)
+{
+    *b = (struct node_between){
+        .threshold = NODE_BETWEEN_THRESHOLD,
+        .goal = ASP_SPEED,
+        .staleness = NODE_BETWEEN_STALENESS,
+        .barrier = true,
+        .mean = true,
+        .away_ns = (int64_t)NODE_BETWEEN_AWAY_S * 1000000000,
+        .majority = true,
+        .stall_ns = (int64_t)NODE_BETWEEN_STALL_MS * 1000000,
+        .gather_ns = (int64_t)NODE_BETWEEN_GATHER_MS * 1000000,
+        .streams = NODE_BETWEEN_STREAMS,
+    };
+}
+
+/* The group of a site of that name, or MIRROR_NOBODY. */
+static uint32_t between_group(const struct node_between *b, const struct node_site *site,
+                              const char *name)
+{
+    if (strcmp(name, site->name) == 0) {
+        return b->group;
+    }
+    for (uint32_t i = 0; i < b->others_count; i++) {
+        if (strcmp(name, b->others[i].name) == 0) {
+            return b->others[i].group;
+        }
+    }
+    return MIRROR_NOBODY;
+}
+
+static enum err between_check_sites(const struct node_between *b, const struct node_site *site,
+                                    struct err_text *text)
+{
+    for (uint32_t i = 0; i < b->others_count; i++) {
+        const struct node_other_site *o = &b->others[i];
+
+        if (strcmp(o->name, site->name) == 0) {
+            return err_text_set(text, ERR_INVALID, "site %s is this one: name only the others",
+                                o->name);
+        }
+        if (b->groups > 0 && o->group >= b->groups) {
+            return err_text_set(text, ERR_INVALID, "site %s is in group %u: there are %u", o->name,
+                                o->group, b->groups);
+        }
+        for (uint32_t k = 0; k < i; k++) {
+            if (strcmp(o->name, b->others[k].name) == 0) {
+                return err_text_set(text, ERR_INVALID, "site %s is named twice", o->name);
+            }
+        }
+    }
+    return OK;
+}
+
+static enum err between_check_hubs(const struct node_between *b, const struct node_site *site,
+                                   struct err_text *text)
+{
+    for (uint32_t i = 0; i < b->hubs_count; i++) {
+        const struct node_hubs *h = &b->hubs[i];
+
+        if (h->from >= b->groups || h->to >= b->groups || h->from == h->to) {
+            return err_text_set(text, ERR_INVALID,
+                                "hubs from group %u to group %u: there are %u groups", h->from,
+                                h->to, b->groups);
+        }
+        if (h->count == 0 || h->count > MIRROR_SITES_MAX) {
+            return err_text_set(text, ERR_INVALID, "group %u has no hub for group %u: name a site",
+                                h->from, h->to);
+        }
+        for (uint32_t k = 0; k < h->count; k++) {
+            if (between_group(b, site, h->sites[k]) != h->from) {
+                return err_text_set(text, ERR_INVALID,
+                                    "hub %s is not a site of group %u: name one that is",
+                                    h->sites[k], h->from);
+            }
+        }
+    }
+    return OK;
+}
+
+enum err node_between_check(const struct node_between *b, const struct node_site *site,
+                            struct err_text *text)
+{
+    struct mirror probe;
+    struct mirror_config config = {.staleness = b->staleness, .groups = b->groups};
+    enum err rc = codec_threshold_check("threshold", (double)b->threshold, text);
+
+    if (rc == OK && b->others_count >= MIRROR_SITES_MAX) {
+        rc = err_text_set(text, ERR_INVALID, "%u sites: at most %d are possible",
+                          b->others_count + 1, MIRROR_SITES_MAX);
+    }
+    if (rc == OK && (b->streams == 0 || b->streams > LIMIT_STREAMS_PER_PEER)) {
+        rc = err_text_set(text, ERR_INVALID, "%u streams between sites: 1 to %d are possible",
+                          b->streams, LIMIT_STREAMS_PER_PEER);
+    }
+    if (rc == OK && (b->away_ns < 0 || b->stall_ns < 0 || b->gather_ns < 0)) {
+        rc = err_text_set(text, ERR_INVALID, "a time between sites is negative");
+    }
+    if (rc == OK) {
+        rc = between_check_sites(b, site, text);
+    }
+    if (rc == OK) {
+        rc = between_check_hubs(b, site, text);
+    }
+    if (rc == OK) {
+        rc = mirror_init(&probe, &config, b->group, text);
+        if (rc == OK) {
+            mirror_deinit(&probe);
+        }
+    }
+    return rc;
+}
+
+json_t *node_between_to_json(const struct node_between *b, const struct node_site *site)
+{
+    char filter[CODEC_FILTER_TEXT_BYTES];
+    char threshold[32];
+
+    codec_filter_print(&b->filter, filter, sizeof(filter));
+    (void)snprintf(threshold, sizeof(threshold), "%.9g", (double)b->threshold);
+    return json_pack("{s:i, s:i, s:s, s:s, s:s, s:I, s:b, s:b, s:i}", "lanes", (int)site->lanes,
+                     "shards", (int)site->shards, "significance", filter, "grain",
+                     codec_grain_name(b->filter.grain), "threshold", threshold, "staleness",
+                     b->staleness == MIRROR_UNBOUNDED ? (json_int_t)-1 : (json_int_t)b->staleness,
+                     "barrier", (int)b->barrier, "mean", (int)b->mean, "groups", (int)b->groups);
+}
+
+enum err node_between_compare(const json_t *ours, const json_t *theirs, const char *who,
+                              struct err_text *text)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)ours, key, value)
+    {
+        const json_t *other = json_object_get(theirs, key);
+
+        if (other == NULL || json_equal(value, other) == 0) {
+            char *mine = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+            char *its = other == NULL ? NULL : json_dumps(other, JSON_ENCODE_ANY | JSON_COMPACT);
+            enum err rc =
+                err_text_set(text, ERR_INVALID,
+                             "site %s has %s %.40s, this site has %.40s: all sites must have the "
+                             "same; start one "
+                             "of them again with the other's",
+                             who, key, its == NULL ? "(none)" : its, mine == NULL ? "?" : mine);
+
+            free(mine);
+            free(its);
+            return rc;
+        }
+    }
+    return OK;
+}

@@ -1,0 +1,91 @@
+/* How sites share: what a site does with what its workers changed, and what it expects of the
+ * others. The chain of choices, one field or struct each:
+ *
+ *     when     a clock is over (each chunk as soon as its round closes)
+ *     select   .filter, .threshold, .goal: what is significant (codec/filter.h, sync/asp.h)
+ *     encode   the smallest of the sparse encodings (codec/sparse.h)
+ *     admit    .staleness, .barrier: who may read what (sync/mirror.h, sync/selective.h)
+ *     weight   .mean: sums, or means over sites
+ *     apply    add; what a site applied to its own copy is what it sends
+ *     deliver  to all, or by groups and hubs
+ *
+ * The operator gives it to all servers of a site. Sites compare what must be equal when they meet,
+ * and refuse each other with the reason. */
+
+#ifndef NODE_BETWEEN_H
+#define NODE_BETWEEN_H
+
+#include "base/limits.h"
+#include "codec/filter.h"
+#include "net/address.h"
+#include "sync/asp.h"
+#include "sync/mirror.h"
+
+struct json_t;
+struct node_site;
+
+enum {
+    NODE_BETWEEN_STREAMS = 4,   /* Connections to each lane of another site. */
+    NODE_BETWEEN_AWAY_S = 30,   /* Until a site that is gone is left out. */
+    NODE_BETWEEN_STALENESS = 4, /* Clocks. */
+    NODE_BETWEEN_STALL_MS = 5000,
+    NODE_BETWEEN_GATHER_MS = 200,
+};
+
+#define NODE_BETWEEN_THRESHOLD 0.01F
+
+struct node_other_site {
+    char name[LIMIT_NAME_BYTES + 1];
+    struct net_address first; /* Where its first lane is. */
+    uint32_t group;
+};
+
+/* Group .from talks to group .to through these, best first. */
+struct node_hubs {
+    uint32_t from;
+    uint32_t to;
+    uint32_t count;
+    char sites[MIRROR_SITES_MAX][LIMIT_NAME_BYTES + 1];
+};
+
+struct node_between {
+    struct node_other_site *others;
+    uint32_t others_count; /* Zero: there is one site. */
+    uint32_t group;        /* Of this site. */
+    uint32_t groups;       /* Zero: all send to all. */
+    struct node_hubs *hubs;
+    uint32_t hubs_count;
+
+    struct codec_filter filter;
+    float threshold; /* v of v / sqrt(clock): the hard one. */
+    enum asp_goal goal;
+    uint64_t budget_bytes; /* Of one lane, to send in all; zero: no limit. */
+    uint64_t clocks;       /* In which to spend it; zero: not known. */
+    uint64_t staleness;    /* DS; MIRROR_UNBOUNDED: nobody waits. */
+    bool barrier;
+    bool mean; /* Tables whose updates are averaged are averaged over sites too. */
+
+    int64_t away_ns; /* Zero: nobody is left out. */
+    bool majority;
+    int64_t stall_ns; /* Zero: the default, as with the others. */
+    int64_t gather_ns;
+    uint16_t streams;
+    uint64_t log_bytes; /* Of pieces that somebody does not have yet; zero: as much as tables. */
+};
+
+/* The defaults: Gaia's. */
+void node_between_init(struct node_between *b);
+
+/* ERR_INVALID with what does not go together: a group without a hub that exists, a site named
+ * twice, thresholds out of range, too many of anything. */
+MUST_USE enum err node_between_check(const struct node_between *b, const struct node_site *site,
+                                     struct err_text *text);
+
+/* What must be equal at all sites, as an object; NULL: no memory. */
+struct json_t *node_between_to_json(const struct node_between *b, const struct node_site *site);
+
+/* Compare: ERR_INVALID with what differs, where, and what to do. */
+MUST_USE enum err node_between_compare(const struct json_t *ours, const struct json_t *theirs,
+                                       const char *who, struct err_text *text);
+
+#endif

@@ -1,0 +1,179 @@
+/* Sites meet: each says its terms and its tables, and refuses the other if they differ. */
+
+#include "node/mirror_state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A site that we were not told of: it came later than the others. */
+struct node_far *node_meet_stranger(struct node_mirror *r, struct net_peer *peer)
+{
+    const char *site = net_peer_identity(peer)->site;
+
+    for (uint32_t i = 1; i < r->fars_count; i++) {
+        struct node_far *f = &r->fars[i];
+
+        if (strcmp(f->site.name, site) == 0) {
+            if (f->in != NULL && f->in != peer) {
+                net_peer_close(f->in, "another process of your site is here");
+            }
+            f->in = NULL;
+            f->in_agreed = false;
+            f->anew = true;
+            memset(f->mark_seen, 0, sizeof(f->mark_seen));
+            node_far_look(f); /* What was on its way is lost. */
+            f->in = peer;
+            return f;
+        }
+    }
+    net_peer_close(peer, "this site does not know yours: name it where its servers are started");
+    return NULL;
+}
+
+void node_meet_say(struct node_mirror *r, struct node_far *f)
+{
+    struct node_lane *l = r->lane;
+    json_t *fields = json_pack(
+        "{s:s, s:i, s:o, s:o}", "site", l->config.site.name, "lane", (int)l->config.number, "terms",
+        node_between_to_json(r->between, &l->config.site), "tables", node_operate_tables(l));
+
+    if (node_control_send(f->out, l->pool, NODE_OP_MEET, 1, fields) != OK) {
+        net_peer_close(f->out, "no room for a greeting");
+    }
+    json_decref(fields);
+}
+
+/* Which of our tables is each of theirs? */
+static enum err meet_tables(struct node_mirror *r, struct node_far *f, const json_t *tables,
+                            struct err_text *text)
+{
+    struct node_lane *l = r->lane;
+
+    for (size_t i = 0; i < json_array_size(tables); i++) {
+        const json_t *table = json_array_get(tables, i);
+        struct table_schema schema;
+        uint64_t theirs;
+        enum err rc = node_schema_from_json(table, &schema, text);
+
+        if (rc != OK ||
+            !node_json_u64(table, "id", TABLE_COUNT_MAX - 1, TABLE_COUNT_MAX, &theirs) ||
+            theirs == TABLE_COUNT_MAX) {
+            return rc != OK ? rc : err_text_set(text, ERR_INVALID, "a table without a number");
+        }
+        for (uint16_t id = 0; id < l->next_table; id++) {
+            const struct table_schema *ours = table_store_schema(l->tables, id);
+
+            if (ours == NULL || strcmp(ours->name, schema.name) != 0) {
+                continue;
+            }
+            if (!table_schema_equal(ours, &schema)) {
+                return err_text_set(text, ERR_INVALID,
+                                    "table %s of site %s is %llu x %u, here it is %llu x %u, or "
+                                    "starts or is updated in another way: all sites must make it "
+                                    "alike",
+                                    schema.name, f->site.name, (unsigned long long)schema.rows,
+                                    schema.width, (unsigned long long)ours->rows, ours->width);
+            }
+            f->tables[theirs] = (int16_t)id;
+        }
+    }
+    return OK;
+}
+
+static void meet_refused(struct node_far *f, const char *text)
+{
+    if (strcmp(f->trouble, text) != 0) {
+        (void)snprintf(f->trouble, sizeof(f->trouble), "%s", text);
+        LOG_ERR("node", "site %s: %s", f->site.name, text);
+    }
+}
+
+static enum err meet_asked(struct node_mirror *r, struct node_far *f, uint32_t call,
+                           const json_t *fields)
+{
+    struct node_lane *l = r->lane;
+    json_t *ours = node_between_to_json(r->between, &l->config.site);
+    struct err_text text = {""};
+    uint64_t lane;
+    json_t *answer;
+    enum err rc = node_between_compare(ours, json_object_get(fields, "terms"), f->site.name, &text);
+
+    json_decref(ours);
+    if (rc == OK && (!node_json_u64(fields, "lane", NODE_LANES_MAX, NODE_LANES_MAX, &lane) ||
+                     lane != l->config.number)) {
+        rc = err_text_set(&text, ERR_INVALID, "this is lane %u", l->config.number);
+    }
+    if (rc == OK) {
+        rc = meet_tables(r, f, json_object_get(fields, "tables"), &text);
+    }
+    if (rc != OK) {
+        meet_refused(f, text.text);
+        return node_control_refuse(f->in, l->pool, NODE_OP_MEET, call, rc, text.text);
+    }
+    f->in_agreed = true;
+    node_mirror_early(r);
+    answer = json_object();
+    rc = node_control_send(f->in, l->pool, NODE_OP_MEET | NODE_ANSWER, call, answer);
+    json_decref(answer);
+    return rc;
+}
+
+/* The first lane of a site has told where the others are. */
+static enum err meet_found(struct node_mirror *r, struct node_far *f, const json_t *fields)
+{
+    struct node_lane *l = r->lane;
+    const char *address =
+        json_string_value(json_array_get(json_object_get(fields, "addresses"), l->config.number));
+    struct net_address to;
+
+    if (address == NULL || net_address_parse(address, &to, NULL) != OK) {
+        meet_refused(f, "it has fewer lanes than this site: give all sites as many");
+        f->retry_ns = node_mirror_now(r) + (int64_t)NODE_FAR_RETRY_MS * 1000000;
+    } else if (f->out == NULL && net_endpoint_dial(l->endpoint, l->config.transport, &to,
+                                                   r->between->streams, &f->out) == OK) {
+        net_peer_limit(f->out, NODE_FAR_WINDOW_BYTES);
+    }
+    net_peer_close(f->scout, "thank you");
+    return OK;
+}
+
+static void meet_answered(struct node_mirror *r, struct node_far *f, const json_t *fields)
+{
+    struct err_text text = {""};
+
+    if (node_control_error(fields, &text) == OK) {
+        f->out_agreed = true;
+        return;
+    }
+    (void)r;
+    meet_refused(f, text.text);
+    net_peer_close(f->out, "refused");
+}
+
+enum err node_meet_control(struct node_mirror *r, struct node_far *f, const struct net_frame *frame,
+                           bool in)
+{
+    json_t *fields;
+    uint16_t operation;
+    uint32_t call;
+    enum err rc = node_control_read(frame, &operation, &call, &fields);
+
+    if (rc != OK) {
+        return ERR_PEER;
+    }
+    if (in) {
+        rc = operation == NODE_OP_MEET                   ? meet_asked(r, f, call, fields)
+             : operation == NODE_OP_COPY && f->in_agreed ? node_far_copy_asked(r, f, call)
+                                                         : ERR_PEER;
+    } else if (operation == (NODE_OP_SITE | NODE_ANSWER)) {
+        rc = meet_found(r, f, fields);
+    } else if (operation == (NODE_OP_MEET | NODE_ANSWER)) {
+        meet_answered(r, f, fields);
+    } else if (operation == (NODE_OP_COPY | NODE_ANSWER)) {
+        node_far_copy_answered(r, f, fields);
+    } else {
+        rc = ERR_PEER;
+    }
+    json_decref(fields);
+    return rc;
+}

@@ -1,0 +1,503 @@
+/* Out of the lane, to the other sites: what is significant becomes pieces, pieces become frames. */
+
+#include "base/mem.h"
+#include "node/mirror_state.h"
+#include "wire/delta.h"
+
+#include <string.h>
+
+_Static_assert((int)CODEC_F32 == (int)WIRE_CODEC_F32 && (int)CODEC_BITMAP == WIRE_CODEC_BITMAP &&
+                   (int)CODEC_LIST == WIRE_CODEC_LIST,
+               "codecs have the same numbers on the wire");
+
+/* Payloads. */
+
+struct node_parcel *node_parcel_make(const struct wire_header *header, struct buf *body,
+                                     uint32_t payload_bytes)
+{
+    struct node_parcel *p = mem_zalloc(sizeof(*p));
+
+    if (p != NULL) {
+        *p = (struct node_parcel){
+            .refs = 1, .payload_bytes = payload_bytes, .header = *header, .body = body};
+    }
+    return p;
+}
+
+void node_parcel_drop(struct node_parcel *p)
+{
+    if (--p->refs == 0) {
+        buf_unref(p->body);
+        mem_free(p);
+    }
+}
+
+void node_mirror_release(struct node_mirror *r)
+{
+    struct node_parcel *p;
+
+    while ((p = mirror_release(&r->m)) != NULL) {
+        node_parcel_drop(p);
+    }
+}
+
+/* Chunks as they change. */
+
+float node_mirror_share(const struct node_mirror *r, const struct table_schema *schema)
+{
+    bool mean = r != NULL && r->between->mean && schema->combine != TABLE_SUM;
+
+    return mean ? 1.0F / (float)r->m.sites_count : 1.0F;
+}
+
+float *node_mirror_held(struct node_mirror *r, uint32_t chunk)
+{
+    return r == NULL ? NULL : r->chunks[chunk].held;
+}
+
+/* The same chunk of the other tables of a product, if they are here too. */
+static bool out_partners(struct node_mirror *r, uint32_t chunk, struct codec_chunk *c)
+{
+    const struct codec_filter *filter = &r->between->filter;
+    struct node_lane *l = r->lane;
+    uint16_t own = table_store_table(l->tables, chunk);
+    uint32_t number = table_store_chunk(l->tables, chunk);
+
+    if (codec_filter_find(filter, table_store_schema(l->tables, own)->name) ==
+        filter->tables_count) {
+        return false;
+    }
+    for (uint16_t id = 0; id < l->next_table; id++) {
+        const struct table_schema *s = table_store_schema(l->tables, id);
+        uint32_t index =
+            id == own || s == NULL || codec_filter_find(filter, s->name) == filter->tables_count
+                ? TABLE_STORE_NONE
+                : table_store_find(l->tables, id, number);
+
+        if (index != TABLE_STORE_NONE && table_store_elements(l->tables, index) == c->elements &&
+            c->partners_count < CODEC_PRODUCT_MAX - 1) {
+            c->partners[c->partners_count++] = (struct codec_partner){
+                .values = table_store_values(l->tables, index), .held = r->chunks[index].held};
+        }
+    }
+    return c->partners_count == filter->tables_count - 1;
+}
+
+static void out_select(struct node_mirror *r, uint32_t chunk, float threshold,
+                       struct codec_packed *packed)
+{
+    struct node_lane *l = r->lane;
+    const struct table_schema *schema =
+        table_store_schema(l->tables, table_store_table(l->tables, chunk));
+    struct codec_filter filter = r->between->filter;
+    struct codec_chunk c = {
+        .values = table_store_values(l->tables, chunk),
+        .held = r->chunks[chunk].held,
+        .elements = table_store_elements(l->tables, chunk),
+        .width = schema->width,
+    };
+
+    if (r->flushing) {
+        filter = (struct codec_filter){.measure = CODEC_ABSOLUTE};
+        threshold = 0;
+    } else if (filter.measure == CODEC_PRODUCT && !out_partners(r, chunk, &c)) {
+        filter.measure = CODEC_RELATIVE; /* A table that is in no product is judged alone. */
+        c.partners_count = 0;
+    }
+    codec_select(&filter, &c, threshold, r->scratch, packed);
+    r->stats.elements_judged += c.elements;
+    r->stats.elements_sent += packed->count;
+}
+
+/* The payload in scratch as the next piece of the chunk. */
+static enum err out_piece(struct node_mirror *r, uint32_t chunk, uint64_t clock,
+                          const struct codec_packed *packed)
+{
+    struct node_lane *l = r->lane;
+    struct wire_range range = {.site = r->id, .prev = r->m.made[chunk], .number = r->m.number + 1};
+    struct wire_delta delta = {
+        .chunk = {.table = table_store_table(l->tables, chunk),
+                  .codec = (uint16_t)packed->codec,
+                  .chunk = table_store_chunk(l->tables, chunk),
+                  .origin = r->id,
+                  .clock = clock,
+                  .weight = 1,
+                  .payload_bytes = packed->bytes,
+                  .payload = (const uint8_t *)r->scratch},
+        .range_count = 1,
+        .ranges = &range,
+    };
+    struct wire_header header;
+    enum wire_reason reason;
+    struct node_parcel *parcel;
+    struct buf *frame;
+    enum err rc = wire_delta_encode(l->pool, &delta, &frame);
+
+    if (rc != OK) {
+        return rc;
+    }
+    CHECK(wire_header_decode(buf_bytes(frame), &header, &reason) == OK);
+    buf_trim_front(frame, WIRE_HEADER_BYTES);
+    parcel = node_parcel_make(&header, frame, packed->bytes);
+    if (parcel == NULL) {
+        buf_unref(frame);
+        return ERR_NOMEM;
+    }
+    rc = mirror_make(&r->m, chunk, clock, buf_size(frame), parcel);
+    if (rc != OK) {
+        node_parcel_drop(parcel);
+        return rc;
+    }
+    r->made_bytes += buf_size(frame);
+    r->stats.pieces_made++;
+    return OK;
+}
+
+static uint64_t out_log_limit(const struct node_mirror *r)
+{
+    uint64_t limit = r->between->log_bytes;
+
+    return limit > 0 ? limit : (uint64_t)(r->chunks_count + 1) * LIMIT_CHUNK_BYTES;
+}
+
+/* The elements of a piece are known to be old at the other end until it comes. */
+static void out_announce(struct node_mirror *r, struct node_far *f, const struct node_parcel *p)
+{
+    struct node_lane *l = r->lane;
+    struct wire_delta delta;
+    struct wire_barrier barrier;
+    struct buf *frame;
+    uint32_t elements;
+
+    CHECK(wire_delta_decode(&p->header, buf_bytes(p->body), buf_size(p->body), &delta) == OK);
+    elements = table_store_elements(l->tables,
+                                    table_store_find(l->tables, p->header.table, p->header.chunk));
+    barrier = (struct wire_barrier){
+        .table = p->header.table,
+        .codec = p->header.codec,
+        .chunk = p->header.chunk,
+        .origin = r->id,
+        .clock = p->header.clock,
+        .index_bytes = codec_index_bytes(p->header.codec, delta.chunk.payload, elements),
+        .index = delta.chunk.payload,
+        .range_count = delta.range_count,
+    };
+    if (barrier.index_bytes > WIRE_BARRIER_INDEX_BYTES_MAX) {
+        barrier.codec = CODEC_F32;
+        barrier.index_bytes = 0;
+    }
+    {
+        struct wire_range ranges[WIRE_RANGES_MAX];
+
+        for (uint32_t i = 0; i < delta.range_count; i++) {
+            ranges[i] = wire_range(delta.ranges, i);
+        }
+        barrier.ranges = ranges;
+        if (!net_peer_has_room(f->out, barrier.index_bytes + 4096) ||
+            wire_barrier_encode(l->pool, &barrier, &frame) != OK) {
+            return; /* The piece comes anyhow; only later than a barrier would have said. */
+        }
+    }
+    if (net_peer_send_sealed(f->out, NET_CONTROL, frame) != OK) {
+        buf_unref(frame);
+        return;
+    }
+    r->stats.barriers_raised++;
+}
+
+/* What of the chunk is significant now goes. False: there is no room for it. */
+static bool out_judge(struct node_mirror *r, uint32_t chunk, uint64_t clock)
+{
+    float hard = codec_threshold(r->between->threshold, clock);
+    float *held = r->chunks[chunk].held;
+    struct codec_packed packed;
+
+    if (r->m.log_bytes > out_log_limit(r) || !node_room_spare(r->lane)) {
+        return false;
+    }
+    out_select(r, chunk, (float)((double)hard * asp_soft(&r->asp)), &packed);
+    if (packed.count == 0) {
+        return true;
+    }
+    if (out_piece(r, chunk, clock, &packed) != OK) {
+        /* Back to where it was. */
+        (void)codec_add(packed.codec, r->scratch, table_store_elements(r->lane->tables, chunk),
+                        held);
+        return false;
+    }
+    for (uint32_t i = 1; i < r->fars_count; i++) {
+        if (r->fars[i].up && r->fars[i].raises) {
+            void *parcel = NULL;
+            void *last = NULL;
+
+            for (uint32_t k = 0; (parcel = mirror_above(&r->m, chunk, r->m.number - 1, k)) != NULL;
+                 k++) {
+                last = parcel;
+            }
+            if (last != NULL) {
+                out_announce(r, &r->fars[i], last);
+            }
+        }
+    }
+    return true;
+}
+
+void node_mirror_closed(struct node_mirror *r, uint32_t chunk, uint64_t version)
+{
+    bool judged = r->chunks[chunk].due ? false : out_judge(r, chunk, version);
+
+    if (!judged && !r->chunks[chunk].due) {
+        r->chunks[chunk].due = true;
+        r->due_count++;
+    }
+    node_mirror_pump(r);
+}
+
+/* How the links did in the clock that is over. */
+static void out_measure(struct node_mirror *r, uint64_t version)
+{
+    struct asp_link links[MIRROR_SITES_MAX];
+    struct node_far *fars[MIRROR_SITES_MAX];
+    int64_t now_ns = node_mirror_now(r);
+    struct asp_clock clock = {.clock = version,
+                              .took_ns = now_ns - r->clock_ns,
+                              .made_bytes = r->made_bytes,
+                              .links = links};
+
+    for (uint32_t i = 1; i < r->fars_count; i++) {
+        struct node_far *f = &r->fars[i];
+        struct net_peer_stats stats;
+
+        if (f->up) {
+            net_peer_stats(f->out, &stats);
+            fars[clock.links_count] = f;
+            links[clock.links_count++] = (struct asp_link){
+                .bytes_per_s = stats.delivery_bytes_per_s,
+                .backlog_bytes = stats.unacked_bytes + mirror_waiting_bytes(&r->m, i)};
+        }
+    }
+    clock.copies = clock.links_count;
+    for (uint32_t k = 0; k < clock.links_count; k++) {
+        bool before = fars[k]->raises;
+        struct node_parcel *p;
+
+        fars[k]->raises = asp_raises(&r->asp, &clock, &links[k]);
+        for (uint32_t n = 0;
+             fars[k]->raises && !before && (p = mirror_waiting(&r->m, fars[k]->index, n)) != NULL;
+             n++) {
+            out_announce(r, fars[k], p);
+        }
+    }
+    asp_step(&r->asp, &clock);
+    r->clock_ns = now_ns;
+    r->made_bytes = 0;
+}
+
+static void out_advance(struct node_mirror *r)
+{
+    uint64_t clock = r->clock_due;
+
+    r->clock_due = 0;
+    out_measure(r, clock);
+    mirror_advance(&r->m, clock);
+    node_mirror_release(r);
+    node_mirror_pump(r);
+}
+
+void node_mirror_advanced(struct node_mirror *r, uint64_t version)
+{
+    r->clock_due = version;
+    if (r->due_count == 0) {
+        out_advance(r);
+    }
+}
+
+void node_mirror_due(struct node_mirror *r)
+{
+    bool before = r->due_count > 0;
+
+    for (uint32_t c = 0; c < r->chunks_count && r->due_count > 0; c++) {
+        if (r->chunks[c].due) {
+            if (!out_judge(r, c, sync_version(&r->lane->sync) + 1)) {
+                return;
+            }
+            r->chunks[c].due = false;
+            r->due_count--;
+        }
+    }
+    if (before && r->due_count == 0) {
+        if (r->clock_due > 0) {
+            out_advance(r);
+        }
+        node_mirror_wake(r);
+    }
+}
+
+/* Nobody is left: all that is held back goes. */
+void node_mirror_finished(struct node_mirror *r)
+{
+    r->flushing = true;
+    for (uint32_t c = 0; c < r->chunks_count; c++) {
+        if (!r->chunks[c].due) {
+            r->chunks[c].due = true;
+            r->due_count++;
+        }
+    }
+    mirror_finish(&r->m);
+    node_mirror_pump(r);
+}
+
+void node_mirror_working(struct node_mirror *r)
+{
+    if (r->flushing) {
+        r->flushing = false;
+        mirror_go_on(&r->m);
+    }
+}
+
+/* Frames. */
+
+/* Several payloads become one. */
+static enum err flow_merge(struct node_mirror *r, const struct mirror_frame *frame,
+                           struct wire_delta *delta, struct buf **out)
+{
+    struct node_lane *l = r->lane;
+    struct codec_packed packed;
+
+    codec_sum_reset(r->sum, table_store_elements(l->tables, frame->chunk));
+    for (uint32_t i = 0; i < frame->token_count; i++) {
+        const struct node_parcel *p = frame->tokens[i];
+
+        (void)codec_sum_add(r->sum, p->header.codec, buf_bytes(p->body));
+    }
+    codec_sum_pack(r->sum, r->scratch, &packed);
+    delta->chunk.codec = (uint16_t)packed.codec;
+    delta->chunk.payload_bytes = packed.bytes;
+    delta->chunk.payload = (const uint8_t *)r->scratch;
+    return wire_delta_encode(l->pool, delta, out);
+}
+
+static uint32_t flow_ranges(const struct node_mirror *r, const struct mirror_frame *frame,
+                            struct wire_range *out)
+{
+    for (uint32_t i = 0; i < frame->range_count; i++) {
+        const struct mirror_range *range = &frame->ranges[i];
+        struct wire_range its = {.site =
+                                     range->site == MIRROR_SELF ? r->id : r->fars[range->site].id,
+                                 .prev = range->prev,
+                                 .number = range->number};
+        uint32_t at = i;
+
+        for (; at > 0 && out[at - 1].site > its.site; at--) {
+            out[at] = out[at - 1];
+        }
+        out[at] = its;
+    }
+    return frame->range_count;
+}
+
+static enum err flow_piece(struct node_mirror *r, struct node_far *f,
+                           const struct mirror_frame *frame)
+{
+    struct node_lane *l = r->lane;
+    struct wire_range ranges[WIRE_RANGES_MAX];
+    struct wire_delta delta = {
+        .chunk = {.table = table_store_table(l->tables, frame->chunk),
+                  .chunk = table_store_chunk(l->tables, frame->chunk),
+                  .epoch = frame->groups,
+                  .origin = r->id,
+                  .clock = frame->clock,
+                  .weight = 1},
+        .range_count = flow_ranges(r, frame, ranges),
+        .ranges = ranges,
+    };
+    struct buf *out;
+    enum err rc;
+
+    if (frame->token_count == 1) {
+        const struct node_parcel *p = frame->tokens[0];
+        struct wire_header header = p->header;
+
+        header.epoch = frame->groups;
+        header.origin = r->id;
+        header.flags = 0;
+        rc = net_peer_send(f->out, NET_DATA, &header, buf_ref(p->body));
+        if (rc != OK) {
+            buf_unref(p->body);
+        }
+        return rc;
+    }
+    rc = flow_merge(r, frame, &delta, &out);
+    if (rc == OK) {
+        rc = net_peer_send_sealed(f->out, NET_DATA, out);
+        if (rc != OK) {
+            buf_unref(out);
+        }
+    }
+    return rc;
+}
+
+static enum err flow_marks(struct node_mirror *r, struct node_far *f,
+                           const struct mirror_frame *frame)
+{
+    struct wire_mark_item items[WIRE_MARK_ITEMS_MAX];
+    struct wire_mark mark = {
+        .serial = f->mark_serial + 1, .count = frame->mark_count, .items = items};
+
+    for (uint32_t i = 0; i < frame->mark_count; i++) {
+        const struct mirror_mark *m = &frame->marks[i];
+
+        items[i] =
+            (struct wire_mark_item){.site = m->site == MIRROR_SELF ? r->id : r->fars[m->site].id,
+                                    .groups = m->groups,
+                                    .answer = m->answer,
+                                    .flags = m->whole ? WIRE_MARK_WHOLE : 0,
+                                    .from = m->from,
+                                    .number = m->number,
+                                    .clock = m->clock};
+    }
+    for (uint16_t i = 0; i < net_peer_streams(f->out); i++) {
+        struct buf *out;
+        enum err rc;
+
+        mark.stream = i;
+        rc = wire_mark_encode(r->lane->pool, &mark, &out);
+        if (rc == OK) {
+            rc = net_peer_send_sealed(f->out, NET_DATA, out);
+            if (rc != OK) {
+                buf_unref(out);
+            }
+        }
+        if (rc != OK) {
+            /* Some streams have it, some do not: no later one could be told from it. */
+            net_peer_close(f->out, "no room for a mark");
+            return rc;
+        }
+    }
+    f->mark_serial++;
+    return OK;
+}
+
+void node_mirror_flow(struct node_mirror *r, struct node_far *f)
+{
+    struct mirror_frame frame;
+
+    for (uint32_t i = 0; i < NODE_PUMP_FRAMES; i++) {
+        enum err rc;
+
+        if (!net_peer_has_room(f->out, LIMIT_CHUNK_BYTES + WIRE_MEMBERS_BYTES_MAX)) {
+            return; /* It says when there is. */
+        }
+        mirror_next(&r->m, f->index, &frame);
+        if (frame.kind == MIRROR_NOTHING) {
+            return;
+        }
+        rc = frame.kind == MIRROR_PIECE ? flow_piece(r, f, &frame) : flow_marks(r, f, &frame);
+        if (rc != OK) {
+            return; /* The tick tries again. */
+        }
+        r->stats.relayed += frame.relay_count;
+        mirror_sent(&r->m, f->index, &frame, node_mirror_now(r));
+    }
+    node_mirror_pump(r);
+}

@@ -1,0 +1,149 @@
+/* What a lane's mirror consists of; for node/mirror*.c only. */
+
+#ifndef NODE_MIRROR_STATE_H
+#define NODE_MIRROR_STATE_H
+
+#include "node/lane_state.h"
+#include "node/mirror.h"
+#include "sync/selective.h"
+#include "wire/mirror.h"
+
+enum {
+    NODE_FAR_WINDOW_BYTES = 16 << 20, /* Under way to one lane of another site. */
+    NODE_FAR_DOWN_MS = 3000,          /* Without any connection: then it counts as away. */
+    NODE_FAR_RETRY_MS = 1000,         /* Until a site that refused is asked again. */
+    NODE_MIRROR_TICK_MS = 50,
+    NODE_EARLY_MAX = 1024, /* Pieces that wait for one before them. */
+    NODE_PUMP_FRAMES = 64, /* To one site in one turn. */
+};
+
+/* A payload: of a piece of ours, or of one that passes through. */
+struct node_parcel {
+    uint32_t refs;
+    uint32_t payload_bytes;
+    struct wire_header header; /* As it was sealed or came; table numbers are ours. */
+    struct buf *body;          /* Payload, then ranges. */
+};
+
+/* Another site's lane of our number. */
+struct node_far {
+    struct node_mirror *mirror;
+    uint32_t index; /* In the machine. */
+    uint32_t id;    /* On the wire. */
+    struct node_other_site site;
+    struct net_peer *scout; /* To its first lane, to ask where ours is. */
+    struct net_peer *out;   /* Dialled by us: what we say goes here. */
+    struct net_peer *in;    /* Dialled by it. */
+    bool out_agreed;        /* It has taken our terms; we its. */
+    bool in_agreed;
+    bool up;                         /* As the machine was told. */
+    bool anew;                       /* A session is not the one it was when it was up. */
+    bool raises;                     /* What it gets is announced first. */
+    int64_t silent_ns;               /* Since when there is no connection; zero: there is. */
+    int64_t retry_ns;                /* When to ask again; zero: no need. */
+    char trouble[160];               /* Why it is not up, if that is known. */
+    int16_t tables[TABLE_COUNT_MAX]; /* By its number: ours, or -1. */
+    uint64_t mark_serial;            /* Sent. */
+    uint64_t mark_seen[LIMIT_STREAMS_PER_PEER];
+    uint64_t copy_next; /* It gets a copy: next chunk to send plus one; zero: none. */
+    uint64_t sent_bytes;
+};
+
+/* A piece that came and cannot be added yet. */
+struct node_early {
+    struct list link;
+    struct node_far *far;
+    struct wire_header header;
+    struct buf *body;
+};
+
+struct node_mirror_chunk {
+    float *held; /* What of it the others do not have. */
+    bool due;    /* To be judged again: there was no room. */
+};
+
+struct node_mirror {
+    struct node_lane *lane;
+    const struct node_between *between;
+    uint32_t id; /* Of our site on the wire. */
+    struct mirror m;
+    struct asp asp;
+    struct selective selective;
+    struct node_far *fars; /* By index in the machine; [0] is not used. */
+    uint32_t fars_count;
+    bool started;
+
+    /* Pieces. */
+    struct node_mirror_chunk *chunks; /* By the lane's index. */
+    uint32_t chunks_count;
+    uint32_t chunks_ready; /* With room, beyond those that are there. */
+    uint32_t due_count;
+    uint64_t clock_due; /* Closed, but the machine was not told because chunks are due. */
+    float *scratch;     /* One chunk. */
+    struct codec_sum *sum;
+    uint64_t log_bytes_max;
+    uint64_t made_bytes; /* In this clock. */
+    int64_t clock_ns;    /* When the last one was over. */
+    bool flushing;       /* Everything goes, significant or not. */
+    struct list early;
+    uint32_t early_count;
+
+    /* A copy of another site. */
+    uint32_t copy_from; /* MIRROR_NOBODY: none is under way. */
+    uint64_t copy_left; /* Chunks. */
+    uint64_t copy_clock;
+    uint64_t copy_stable[MIRROR_SITES_MAX];
+    uint64_t copy_clocks[MIRROR_SITES_MAX];
+    uint64_t copy_refused; /* Bits: these do not fit. */
+
+    /* Waits. */
+    int64_t waited_ns[NODE_WAITS];
+    uint64_t waits[NODE_WAITS];
+
+    struct node_mirror_stats stats;
+    struct loop_task pump;
+    struct loop_timer tick;
+    int64_t started_ns;
+};
+
+static inline int64_t node_mirror_now(const struct node_mirror *r)
+{
+    return loop_now_ns(r->lane->config.loop);
+}
+
+/* mirror.c */
+struct node_far *node_far_of(struct node_mirror *r, uint32_t id); /* By wire id; NULL: none. */
+void node_mirror_pump(struct node_mirror *r);                     /* Soon. */
+void node_mirror_wake(struct node_mirror *r);                     /* Readers may go on. */
+void node_far_look(struct node_far *f);                           /* Has it come, or gone? */
+
+/* mirror_out.c */
+void node_parcel_drop(struct node_parcel *p);
+struct node_parcel *node_parcel_make(const struct wire_header *header, struct buf *body,
+                                     uint32_t payload_bytes); /* Takes @body; NULL: no memory. */
+void node_mirror_release(struct node_mirror *r);
+void node_mirror_flow(struct node_mirror *r, struct node_far *f);
+void node_mirror_due(struct node_mirror *r); /* Try again what found no room. */
+
+/* mirror_in.c */
+MUST_USE enum err node_mirror_take(struct node_mirror *r, struct node_far *f,
+                                   const struct net_frame *frame);
+void node_mirror_early(struct node_mirror *r); /* Judge again what waits. */
+void node_mirror_early_drop(struct node_mirror *r);
+
+/* mirror_copy.c */
+void node_far_copy_look(struct node_mirror *r); /* Is one needed, and from whom? */
+void node_far_copy_over(struct node_mirror *r, const struct node_far *f); /* Its session is gone. */
+void node_far_copy_flow(struct node_mirror *r, struct node_far *f);
+MUST_USE enum err node_far_copy_asked(struct node_mirror *r, struct node_far *f, uint32_t call);
+void node_far_copy_answered(struct node_mirror *r, struct node_far *f, const json_t *fields);
+MUST_USE enum err node_far_copy_take(struct node_mirror *r, struct node_far *f,
+                                     const struct net_frame *frame);
+
+/* mirror_meet.c */
+void node_meet_say(struct node_mirror *r, struct node_far *f); /* Our terms and tables. */
+MUST_USE enum err node_meet_control(struct node_mirror *r, struct node_far *f,
+                                    const struct net_frame *frame, bool in);
+struct node_far *node_meet_stranger(struct node_mirror *r, struct net_peer *peer);
+
+#endif
