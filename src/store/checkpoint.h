@@ -38,7 +38,7 @@ struct checkpoint_head {
 
 struct checkpoint_chunk {
     uint16_t table;
-    uint16_t plane; /* 0: values; 1: state of the applier. */
+    uint16_t plane; /* 0: values; 1: state of the applier; 2: what other sites do not have yet. */
     uint32_t chunk;
     uint64_t version; /* Last round that is in it. */
     uint32_t member_count;
@@ -58,7 +58,7 @@ MUST_USE enum err checkpoint_begin(struct store *s, const char *name,
  * added, try again later. ERR_INVALID: the chunk cannot be written, nothing was added. After any
  * other error this checkpoint cannot be finished: abort it, or commit and be told. */
 MUST_USE enum err checkpoint_add(struct checkpoint_writer *w, const struct checkpoint_chunk *chunk);
-/* OK: the next two chunks will not meet ERR_AGAIN. For planes of one chunk, which must be of one
+/* OK: the next three chunks will not meet ERR_AGAIN. For planes of one chunk, which must be of one
  * moment. ERR_AGAIN: try again later. Other errors as above. */
 MUST_USE enum err checkpoint_ready(struct checkpoint_writer *w);
 /* Write the end and commit. ERR_AGAIN: try again later. OK: the writer is gone and @committed

@@ -431,14 +431,15 @@ static void test_a_store_that_hesitates_gets_every_chunk_once(void **state)
     assert_true(h.hesitated > 100);
 }
 
-/* Two planes of a chunk must be of one moment. */
-static void test_two_chunks_are_taken_once_it_is_ready(void **state)
+/* The planes of a chunk must be of one moment. */
+static void test_three_chunks_are_taken_once_it_is_ready(void **state)
 {
     struct place *p = *state;
     struct hesitant h = {.base = {&hesitant_ops}, .inner = p->store};
     static float values[LIMIT_CHUNK_ELEMENTS];
     static struct checkpoint_member members[CHECKPOINT_MEMBERS_MAX];
-    const struct checkpoint_chunk chunks[2] = {
+    const struct checkpoint_chunk chunks[3] = {
+        {0, 2, 0, 1, 0, NULL, LIMIT_CHUNK_ELEMENTS, values},
         {0, 1, 0, 1, 0, NULL, LIMIT_CHUNK_ELEMENTS, values},
         {0, 0, 0, 1, CHECKPOINT_MEMBERS_MAX, members, LIMIT_CHUNK_ELEMENTS, values}};
     const struct sample s = {.head = {42, 3, 4, 0, 0, "eu", "{}"}};
@@ -455,8 +456,9 @@ static void test_two_chunks_are_taken_once_it_is_ready(void **state)
         while ((rc = checkpoint_ready(w)) == ERR_AGAIN) {
         }
         assert_int_equal(rc, OK);
-        assert_int_equal(checkpoint_add(w, &chunks[0]), OK);
-        assert_int_equal(checkpoint_add(w, &chunks[1]), OK);
+        for (uint32_t k = 0; k < 3; k++) {
+            assert_int_equal(checkpoint_add(w, &chunks[k]), OK);
+        }
     }
     while ((rc = checkpoint_commit(w, store_result_set, &result)) == ERR_AGAIN) {
     }
@@ -510,7 +512,7 @@ int main(void)
         PLACE(test_a_checkpoint_with_a_hole_is_not_committed),
         PLACE(test_every_failed_allocation_is_survived),
         PLACE(test_a_store_that_hesitates_gets_every_chunk_once),
-        PLACE(test_two_chunks_are_taken_once_it_is_ready),
+        PLACE(test_three_chunks_are_taken_once_it_is_ready),
         PLACE(test_bytes_that_the_disk_lost_are_damage_and_other_errors_are_not),
     };
 

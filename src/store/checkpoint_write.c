@@ -1,5 +1,5 @@
 /* Writing a checkpoint. Records are made in a stage; what the store cannot take yet stays there, so
- * that a chunk is either wholly added or not at all, and two planes of a chunk can be added
+ * that a chunk is either wholly added or not at all, and all planes of a chunk can be added
  * together. */
 
 #include "base/mem.h"
@@ -7,7 +7,7 @@
 
 #include <openssl/evp.h>
 
-enum { WRITER_STAGE_BYTES = 2 * FORMAT_RECORD_BYTES_MAX };
+enum { WRITER_STAGE_BYTES = 3 * FORMAT_RECORD_BYTES_MAX };
 
 struct checkpoint_writer {
     struct store_writer *out;
