@@ -86,7 +86,7 @@ static void keep_claim(struct node_lane *l, struct list *claims)
 
 static enum err keep_plane(struct node_lane *l, uint32_t chunk, uint16_t plane)
 {
-    struct checkpoint_member members[SYNC_MEMBERS_MAX];
+    struct checkpoint_member members[SYNC_MEMBERS_MAX + MIRROR_SITES_MAX];
     struct checkpoint_chunk out = {
         .table = table_store_table(l->tables, chunk),
         .plane = plane,
@@ -94,8 +94,9 @@ static enum err keep_plane(struct node_lane *l, uint32_t chunk, uint16_t plane)
         .version = sync_chunk_version(&l->sync, chunk),
         .count = table_store_elements(l->tables, chunk),
         .members = members,
-        .values =
-            plane == 0 ? table_store_values(l->tables, chunk) : table_store_state(l->tables, chunk),
+        .values = plane == 0   ? table_store_values(l->tables, chunk)
+                  : plane == 1 ? table_store_state(l->tables, chunk)
+                               : node_mirror_held(l->mirror, chunk),
     };
 
     for (uint32_t r = 0; r < SYNC_MEMBERS_MAX && plane == 0; r++) {
@@ -109,14 +110,21 @@ static enum err keep_plane(struct node_lane *l, uint32_t chunk, uint16_t plane)
                 .clock = clock};
         }
     }
+    if (plane == 0) {
+        out.member_count += node_mirror_keep_members(l->mirror, chunk, members + out.member_count);
+    }
     return checkpoint_add(l->writer, &out);
 }
 
 /* State first: a chunk must not change between its planes, so both are written in one turn. */
 static enum err keep_chunk(struct node_lane *l, uint32_t chunk)
 {
-    enum err rc = checkpoint_ready(l->writer);
+    enum err rc =
+        node_mirror_keep_ready(l->mirror, chunk) ? checkpoint_ready(l->writer) : ERR_AGAIN;
 
+    if (rc == OK && node_mirror_held(l->mirror, chunk) != NULL) {
+        rc = keep_plane(l, chunk, 2);
+    }
     if (rc == OK && table_store_state(l->tables, chunk) != NULL) {
         rc = keep_plane(l, chunk, 1);
     }
@@ -153,6 +161,7 @@ static void keep_finish(struct node_lane *l, enum err rc)
 {
     bool again = l->save_again;
 
+    node_mirror_keep_done(l->mirror, rc == OK);
     l->saving = false;
     l->save_again = false;
     if (rc == OK) {
@@ -277,6 +286,7 @@ void node_keep_start(struct node_lane *l)
     l->save_trusted = l->save_trusted == 0 ? l->save_number : l->save_trusted;
     l->save_shard = l->config.number;
     l->save_clock = sync_version(&l->sync);
+    node_mirror_keep_begin(l->mirror);
     keep_clocks(l);
     rc = keep_begin_shard(l);
     if (rc == OK) {

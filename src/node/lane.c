@@ -327,10 +327,10 @@ enum err node_lane_add_table(struct node_lane *l, uint16_t id, const struct tabl
     l->chunks = chunks;
     l->blocks[id] = block;
     l->chunks_count = count;
+    l->next_table = id >= l->next_table ? (uint16_t)(id + 1) : l->next_table;
     if (l->mirror != NULL) {
         node_mirror_grown(l->mirror);
     }
-    l->next_table = id >= l->next_table ? (uint16_t)(id + 1) : l->next_table;
     return OK;
 }
 
@@ -417,10 +417,11 @@ static enum err lane_build(struct node_lane *l, struct err_text *text)
     l->in_flight_bytes = c->in_flight_bytes;
     c->grace_ns = c->grace_ns == 0 ? (int64_t)NODE_GRACE_MS * 1000000 : c->grace_ns;
     c->restore_ns = c->restore_ns == 0 ? (int64_t)NODE_RESTORE_MS * 1000000 : c->restore_ns;
-    l->ack = c->between != NULL && c->between->others_count > 0 ? NODE_ACK_TAKEN
-             : node_site_durable(&c->site) && c->store != NULL  ? NODE_ACK_STORED
-             : c->site.delivery == NODE_BROADCAST               ? NODE_ACK_COPIED
-                                                                : NODE_ACK_TAKEN;
+    l->ack = node_site_durable(&c->site) && c->store != NULL ? NODE_ACK_STORED
+             : c->site.delivery == NODE_BROADCAST &&
+                     (c->between == NULL || c->between->others_count == 0)
+                 ? NODE_ACK_COPIED
+                 : NODE_ACK_TAKEN;
     loop_task_init(&l->drain, c->loop, lane_drain, l);
     rc = loop_timer_init(&l->deadline, c->loop, lane_deadline, l);
     if (rc == OK) {
@@ -476,6 +477,9 @@ enum err node_lane_create(const struct node_lane_config *config, struct node_lan
     }
     if (rc == OK && config->store != NULL) {
         rc = node_restore_load(l, text);
+    }
+    if (rc == OK && l->mirror != NULL) {
+        rc = node_mirror_load(l->mirror, text);
     }
     if (rc == OK) {
         rc = lane_listen(l, text);

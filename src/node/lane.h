@@ -59,7 +59,11 @@ struct node_lane_witness {
     /* It will never be sent again. */
     void (*acknowledged)(uint16_t table, uint32_t chunk, uint32_t rank, uint64_t incarnation,
                          uint64_t clock, void *user);
-    /* What other sites added is in the values. May be NULL, as the next. */
+    /* A piece for other sites was made: all that was added but what is held back. May be NULL, as
+     * the next two. */
+    void (*shared)(uint16_t table, uint32_t chunk, uint64_t number, uint64_t clock,
+                   const float *held, void *user);
+    /* What other sites added is in the values. */
     void (*mirrored)(uint16_t table, uint32_t chunk, const float *values, uint32_t count,
                      void *user);
     /* A worker that is about to compute @clock may read, as far as other sites are concerned. */

@@ -100,6 +100,7 @@ static enum err mirror_build(struct node_mirror *r, struct err_text *text)
         .staleness = b->staleness,
         .away_ns = b->away_ns,
         .majority = b->majority,
+        .durable = r->lane->ack == NODE_ACK_STORED,
         .life = mirror_life_of(&r->lane->config),
         .groups = b->groups,
         .stall_ns = b->stall_ns,
@@ -176,6 +177,7 @@ void node_mirror_destroy(struct node_mirror *r)
     }
     loop_task_cancel(&r->pump);
     loop_timer_deinit(&r->tick);
+    node_mirror_keep_end(r);
     node_mirror_early_drop(r);
     if (r->m.sites != NULL) {
         for (uint32_t i = 1; i < r->fars_count; i++) {
@@ -190,6 +192,9 @@ void node_mirror_destroy(struct node_mirror *r)
         mirror_deinit(&r->m);
     }
     mirror_chunks_free(r->chunks, 0, r->chunks_count + r->chunks_ready);
+    for (uint32_t i = 1; i < r->fars_count && r->fars != NULL; i++) {
+        json_decref(r->fars[i].said);
+    }
     selective_deinit(&r->selective);
     codec_sum_destroy(r->sum);
     mem_free(r->scratch);
@@ -432,6 +437,8 @@ static void mirror_pump_due(struct loop_task *task, void *user)
 
     (void)task;
     node_mirror_due(r);
+    node_mirror_keep_tables(r);
+    node_mirror_journal(r);
     for (uint32_t i = 1; i < r->fars_count; i++) {
         struct node_far *f = &r->fars[i];
 
@@ -609,10 +616,9 @@ void node_mirror_grown(struct node_mirror *r)
     r->chunks_count += r->chunks_ready;
     buf_pool_raise(r->lane->pool, (uint64_t)r->chunks_ready * NODE_SUM_BYTES);
     r->chunks_ready = 0;
-    for (uint32_t i = 1; i < r->fars_count && r->started; i++) {
-        if (r->fars[i].out != NULL && net_peer_is_up(r->fars[i].out)) {
-            node_meet_say(r, &r->fars[i]);
-        }
+    node_mirror_pump(r);
+    if (r->started) {
+        node_meet_again(r);
     }
 }
 

@@ -74,6 +74,17 @@ bool node_mirror_may_read(struct node_mirror *r, struct node_gate *gate, uint64_
                           uint32_t chunk, uint32_t first, uint32_t count);
 bool node_mirror_has_barrier(const struct node_mirror *r, uint32_t chunk);
 
+/* Checkpoints and journals (mirror_keep.c). */
+struct checkpoint_member;
+MUST_USE enum err node_mirror_load(struct node_mirror *r, struct err_text *text);
+void node_mirror_restore_member(struct node_mirror *r, uint32_t chunk,
+                                const struct checkpoint_member *m);
+bool node_mirror_keep_ready(const struct node_mirror *r, uint32_t chunk);
+uint32_t node_mirror_keep_members(const struct node_mirror *r, uint32_t chunk,
+                                  struct checkpoint_member *out);
+void node_mirror_keep_begin(struct node_mirror *r);
+void node_mirror_keep_done(struct node_mirror *r, bool ok);
+
 /* How it goes, as an object for operators. */
 struct json_t *node_mirror_status(struct node_mirror *r);
 

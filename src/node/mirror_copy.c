@@ -35,16 +35,15 @@ static struct node_far *copy_best(struct node_mirror *r)
     return best;
 }
 
-static void copy_ask(struct node_mirror *r, struct node_far *f)
+/* First what it has; then, when that is known to fit, for all of it: chunks come by another session
+ * than the answer, and could overtake it. */
+static bool copy_ask(struct node_mirror *r, struct node_far *f, bool go)
 {
-    json_t *fields = json_object();
+    json_t *fields = json_pack("{s:b}", "go", (int)go);
+    enum err rc = node_control_send(f->out, r->lane->pool, NODE_OP_COPY, 1, fields);
 
-    if (node_control_send(f->out, r->lane->pool, NODE_OP_COPY, 1, fields) == OK) {
-        r->copy_from = f->index;
-        r->copy_left = UINT64_MAX; /* Until it has answered. */
-        node_lane_trace(r->lane, "asks site %s for a copy", f->site.name);
-    }
     json_decref(fields);
+    return rc == OK;
 }
 
 /* What is known of the others is enough to begin, or to take a copy. */
@@ -73,6 +72,7 @@ static void copy_begin(struct node_mirror *r, uint64_t clock)
     r->copy_refused = 0;
     if (fresh) {
         node_lane_trace(r->lane, "begins after clock %" PRIu64, clock);
+        node_restore_look(r->lane);
         node_operate_newcomers(r->lane);
     }
     node_mirror_early(r);
@@ -95,8 +95,10 @@ void node_far_copy_look(struct node_mirror *r)
         return;
     }
     from = copy_best(r);
-    if (from != NULL) {
-        copy_ask(r, from);
+    if (from != NULL && copy_ask(r, from, false)) {
+        r->copy_from = from->index;
+        r->copy_left = UINT64_MAX; /* Until it has answered. */
+        node_lane_trace(r->lane, "asks site %s for a copy", from->site.name);
     } else {
         r->copy_refused = 0; /* All refused, or nobody is there: once more from the beginning. */
     }
@@ -128,12 +130,26 @@ static uint32_t copy_ranges(const struct node_mirror *r, uint32_t chunk, struct 
     return r->fars_count;
 }
 
-enum err node_far_copy_asked(struct node_mirror *r, struct node_far *f, uint32_t call)
+/* All of it now. */
+static enum err copy_give(struct node_mirror *r, struct node_far *f)
+{
+    f->copy_next = 1;
+    r->stats.copies++;
+    node_lane_trace(r->lane, "gives site %s a copy", f->site.name);
+    node_mirror_pump(r);
+    return OK;
+}
+
+enum err node_far_copy_asked(struct node_mirror *r, struct node_far *f, uint32_t call, bool go)
 {
     json_t *sites = json_array();
     json_t *fields;
     enum err rc;
 
+    if (go) {
+        json_decref(sites);
+        return copy_give(r, f);
+    }
     if (r->m.fresh || r->copy_from != MIRROR_NOBODY) {
         json_decref(sites);
         return node_control_refuse(f->in, r->lane->pool, NODE_OP_COPY, call, ERR_AGAIN,
@@ -141,8 +157,12 @@ enum err node_far_copy_asked(struct node_mirror *r, struct node_far *f, uint32_t
     }
     for (uint32_t i = 0; i < r->fars_count; i++) {
         const struct mirror_site *s = &r->m.sites[i];
-        uint64_t stable = i == MIRROR_SELF ? r->m.number : s->stable;
-        uint64_t clock = i == MIRROR_SELF ? r->m.clock : s->clock;
+        bool stored = r->m.stored >= r->m.number; /* Else nobody may build on the last ones. */
+        uint64_t stable = i != MIRROR_SELF ? s->stable : stored ? r->m.number : r->m.stored;
+        uint64_t clock = i != MIRROR_SELF                 ? s->clock
+                         : stored                         ? r->m.clock
+                         : r->m.clock < r->m.stored_clock ? r->m.clock
+                                                          : r->m.stored_clock;
 
         (void)json_array_append_new(
             sites, json_pack("{s:I, s:I, s:I}", "site",
@@ -153,12 +173,6 @@ enum err node_far_copy_asked(struct node_mirror *r, struct node_far *f, uint32_t
                        (json_int_t)r->chunks_count, "sites", sites);
     rc = node_control_send(f->in, r->lane->pool, NODE_OP_COPY | NODE_ANSWER, call, fields);
     json_decref(fields);
-    if (rc == OK) {
-        f->copy_next = 1;
-        r->stats.copies++;
-        node_lane_trace(r->lane, "gives site %s a copy", f->site.name);
-        node_mirror_pump(r);
-    }
     return rc;
 }
 
@@ -204,8 +218,9 @@ void node_far_copy_flow(struct node_mirror *r, struct node_far *f)
             f->copy_next = 0;
             return;
         }
-        if (copy_send(r, f, (uint32_t)f->copy_next - 1) != OK) {
-            return;
+        if (!node_mirror_keep_ready(r, (uint32_t)f->copy_next - 1) ||
+            copy_send(r, f, (uint32_t)f->copy_next - 1) != OK) {
+            return; /* The journal's commit looks again; or the tick. */
         }
         f->copy_next++;
     }
@@ -267,6 +282,7 @@ static void copy_finish(struct node_mirror *r)
         clock = r->m.clock;
     }
     copy_begin(r, clock);
+    node_mirror_keep_copy(r);
 }
 
 void node_far_copy_answered(struct node_mirror *r, struct node_far *f, const json_t *fields)
@@ -281,7 +297,7 @@ void node_far_copy_answered(struct node_mirror *r, struct node_far *f, const jso
     if (r->copy_from != f->index) {
         return;
     }
-    if (!ok) {
+    if (!ok || !copy_ask(r, f, true)) {
         r->copy_from = MIRROR_NOBODY;
         r->copy_refused |= UINT64_C(1) << f->index;
         return;

@@ -71,6 +71,8 @@ static enum mirror_verdict in_judge(struct node_mirror *r, uint32_t index,
 
     switch (verdict) {
     case MIRROR_TAKE:
+        node_mirror_keep_took(r, table_store_table(r->lane->tables, index),
+                              table_store_chunk(r->lane->tables, index), delta);
         in_apply(r, index, delta);
         break;
     case MIRROR_DROP:
@@ -115,7 +117,7 @@ static bool early_look(struct node_mirror *r, struct node_early *e)
     CHECK(wire_delta_decode(&e->header, buf_bytes(e->body), buf_size(e->body), &delta) == OK);
     CHECK(in_ranges(r, delta.ranges, delta.range_count, ranges) == OK);
     index = in_index(r, e->far, e->header.table, e->header.chunk);
-    if (index == TABLE_STORE_NONE) {
+    if (index == TABLE_STORE_NONE || node_mirror_keep_room(r, delta.chunk.payload_bytes) != OK) {
         return false;
     }
     if (!codec_payload_valid(delta.chunk.codec, delta.chunk.payload, delta.chunk.payload_bytes,
@@ -232,6 +234,9 @@ static enum err in_delta(struct node_mirror *r, struct node_far *f, const struct
                              table_store_elements(r->lane->tables, index))) {
         return ERR_PEER;
     }
+    if (node_mirror_keep_room(r, delta.chunk.payload_bytes) != OK) {
+        return ERR_NOMEM; /* It comes again. */
+    }
     if (delta.chunk.epoch != 0) {
         in_pass(r, f, frame, index, &delta, ranges);
     }
@@ -279,6 +284,7 @@ static enum err in_mark(struct node_mirror *r, struct node_far *f, const struct 
         mirror_marked(&r->m, f->index, &its);
     }
     if (mirror_moved(&r->m)) {
+        node_mirror_changed(r);
         node_mirror_wake(r);
     }
     node_mirror_pump(r);

@@ -104,7 +104,9 @@ static enum err meet_asked(struct node_mirror *r, struct node_far *f, uint32_t c
         rc = err_text_set(&text, ERR_INVALID, "this is lane %u", l->config.number);
     }
     if (rc == OK) {
-        rc = meet_tables(r, f, json_object_get(fields, "tables"), &text);
+        json_decref(f->said);
+        f->said = json_incref(json_object_get(fields, "tables"));
+        rc = meet_tables(r, f, f->said, &text);
     }
     if (rc != OK) {
         meet_refused(f, text.text);
@@ -116,6 +118,24 @@ static enum err meet_asked(struct node_mirror *r, struct node_far *f, uint32_t c
     rc = node_control_send(f->in, l->pool, NODE_OP_MEET | NODE_ANSWER, call, answer);
     json_decref(answer);
     return rc;
+}
+
+void node_meet_again(struct node_mirror *r)
+{
+    for (uint32_t i = 1; i < r->fars_count; i++) {
+        struct node_far *f = &r->fars[i];
+        struct err_text text = {""};
+
+        if (meet_tables(r, f, f->said, &text) != OK) {
+            meet_refused(f, text.text);
+            f->in_agreed = false;
+            node_far_look(f);
+        }
+        if (f->out != NULL && net_peer_is_up(f->out)) {
+            node_meet_say(r, f);
+        }
+    }
+    node_mirror_early(r);
 }
 
 /* The first lane of a site has told where the others are. */
@@ -162,9 +182,10 @@ enum err node_meet_control(struct node_mirror *r, struct node_far *f, const stru
         return ERR_PEER;
     }
     if (in) {
-        rc = operation == NODE_OP_MEET                   ? meet_asked(r, f, call, fields)
-             : operation == NODE_OP_COPY && f->in_agreed ? node_far_copy_asked(r, f, call)
-                                                         : ERR_PEER;
+        rc = operation == NODE_OP_MEET ? meet_asked(r, f, call, fields)
+             : operation == NODE_OP_COPY && f->in_agreed
+                 ? node_far_copy_asked(r, f, call, json_is_true(json_object_get(fields, "go")))
+                 : ERR_PEER;
     } else if (operation == (NODE_OP_SITE | NODE_ANSWER)) {
         rc = meet_found(r, f, fields);
     } else if (operation == (NODE_OP_MEET | NODE_ANSWER)) {

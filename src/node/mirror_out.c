@@ -109,12 +109,12 @@ static void out_select(struct node_mirror *r, uint32_t chunk, float threshold,
     r->stats.elements_sent += packed->count;
 }
 
-/* The payload in scratch as the next piece of the chunk. */
-static enum err out_piece(struct node_mirror *r, uint32_t chunk, uint64_t clock,
-                          const struct codec_packed *packed)
+/* The payload in scratch as a frame without its header. */
+static enum err out_parcel(struct node_mirror *r, uint32_t chunk, uint64_t clock,
+                           const struct wire_range *range, const struct codec_packed *packed,
+                           struct node_parcel **out)
 {
     struct node_lane *l = r->lane;
-    struct wire_range range = {.site = r->id, .prev = r->m.made[chunk], .number = r->m.number + 1};
     struct wire_delta delta = {
         .chunk = {.table = table_store_table(l->tables, chunk),
                   .codec = (uint16_t)packed->codec,
@@ -125,11 +125,10 @@ static enum err out_piece(struct node_mirror *r, uint32_t chunk, uint64_t clock,
                   .payload_bytes = packed->bytes,
                   .payload = (const uint8_t *)r->scratch},
         .range_count = 1,
-        .ranges = &range,
+        .ranges = range,
     };
     struct wire_header header;
     enum wire_reason reason;
-    struct node_parcel *parcel;
     struct buf *frame;
     enum err rc = wire_delta_encode(l->pool, &delta, &frame);
 
@@ -138,19 +137,61 @@ static enum err out_piece(struct node_mirror *r, uint32_t chunk, uint64_t clock,
     }
     CHECK(wire_header_decode(buf_bytes(frame), &header, &reason) == OK);
     buf_trim_front(frame, WIRE_HEADER_BYTES);
-    parcel = node_parcel_make(&header, frame, packed->bytes);
-    if (parcel == NULL) {
+    *out = node_parcel_make(&header, frame, packed->bytes);
+    if (*out == NULL) {
         buf_unref(frame);
         return ERR_NOMEM;
     }
-    rc = mirror_make(&r->m, chunk, clock, buf_size(frame), parcel);
+    return OK;
+}
+
+/* The payload in scratch as the next piece of the chunk. */
+static enum err out_piece(struct node_mirror *r, uint32_t chunk, uint64_t clock,
+                          const struct codec_packed *packed)
+{
+    struct wire_range range = {.site = r->id, .prev = r->m.made[chunk], .number = r->m.number + 1};
+    struct node_parcel *parcel;
+    enum err rc = node_mirror_keep_room(r, packed->bytes);
+
+    if (rc == OK) {
+        rc = out_parcel(r, chunk, clock, &range, packed, &parcel);
+    }
+    if (rc != OK) {
+        return rc;
+    }
+    rc = mirror_make(&r->m, chunk, clock, buf_size(parcel->body), parcel);
     if (rc != OK) {
         node_parcel_drop(parcel);
         return rc;
     }
-    r->made_bytes += buf_size(frame);
+    /* The machine knows which clock others may be told. */
+    parcel->header.clock = mirror_piece_clock(&r->m, chunk);
+    node_mirror_keep_made(r, &parcel->header, &range, r->scratch, packed->bytes);
+    r->made_bytes += buf_size(parcel->body);
     r->stats.pieces_made++;
+    if (r->lane->config.witness != NULL && r->lane->config.witness->shared != NULL) {
+        r->lane->config.witness->shared(parcel->header.table, parcel->header.chunk, range.number,
+                                        parcel->header.clock, r->chunks[chunk].held,
+                                        r->lane->config.user);
+    }
     return OK;
+}
+
+enum err node_mirror_restore_piece(struct node_mirror *r, uint32_t chunk,
+                                   const struct wire_range *range, uint64_t clock,
+                                   const struct codec_packed *packed)
+{
+    struct node_parcel *parcel;
+    enum err rc = out_parcel(r, chunk, clock, range, packed, &parcel);
+
+    if (rc == OK) {
+        rc = mirror_restore_piece(&r->m, chunk, range->prev, range->number, clock,
+                                  buf_size(parcel->body), parcel);
+        if (rc != OK) {
+            node_parcel_drop(parcel);
+        }
+    }
+    return rc;
 }
 
 static uint64_t out_log_limit(const struct node_mirror *r)
@@ -300,6 +341,7 @@ static void out_advance(struct node_mirror *r)
     r->clock_due = 0;
     out_measure(r, clock);
     mirror_advance(&r->m, clock);
+    node_mirror_changed(r);
     node_mirror_release(r);
     node_mirror_pump(r);
 }

@@ -5,16 +5,22 @@
 
 #include "node/lane_state.h"
 #include "node/mirror.h"
+#include "store/checkpoint.h"
 #include "sync/selective.h"
+#include "wire/delta.h"
 #include "wire/mirror.h"
+
+struct journal;
 
 enum {
     NODE_FAR_WINDOW_BYTES = 16 << 20, /* Under way to one lane of another site. */
     NODE_FAR_DOWN_MS = 3000,          /* Without any connection: then it counts as away. */
     NODE_FAR_RETRY_MS = 1000,         /* Until a site that refused is asked again. */
     NODE_MIRROR_TICK_MS = 50,
-    NODE_EARLY_MAX = 1024, /* Pieces that wait for one before them. */
-    NODE_PUMP_FRAMES = 64, /* To one site in one turn. */
+    NODE_EARLY_MAX = 1024,   /* Pieces that wait for one before them. */
+    NODE_PUMP_FRAMES = 64,   /* To one site in one turn. */
+    NODE_KEPT_MAX = 128,     /* Checkpoints whose beginning is remembered. */
+    NODE_JOURNALS_MAX = 512, /* Journals of which is known up to where all sites must be first. */
 };
 
 /* A payload: of a piece of ours, or of one that passes through. */
@@ -42,6 +48,7 @@ struct node_far {
     int64_t silent_ns;               /* Since when there is no connection; zero: there is. */
     int64_t retry_ns;                /* When to ask again; zero: no need. */
     char trouble[160];               /* Why it is not up, if that is known. */
+    json_t *said;                    /* Its tables, as it told them; NULL: it has not. */
     int16_t tables[TABLE_COUNT_MAX]; /* By its number: ours, or -1. */
     uint64_t mark_serial;            /* Sent. */
     uint64_t mark_seen[LIMIT_STREAMS_PER_PEER];
@@ -100,6 +107,26 @@ struct node_mirror {
     int64_t waited_ns[NODE_WAITS];
     uint64_t waits[NODE_WAITS];
 
+    /* What is stored. */
+    struct journal *journal; /* NULL: nothing is. */
+    bool journal_due;
+    bool flushing_journal;
+    uint64_t journal_last;             /* The object under way. */
+    uint64_t kept_from[NODE_KEPT_MAX]; /* Journals begun before the newest checkpoints were. */
+    uint64_t unsafe_until; /* A copy counts when this checkpoint is whole; zero: none. */
+    struct {
+        uint64_t journal; /* May go when all sites have the pieces up to */
+        uint64_t number;
+    } journals[NODE_JOURNALS_MAX]; /* In order. */
+    uint32_t journals_count;
+    uint16_t tables_kept;
+    struct {
+        uint64_t number, clock, floor;
+        uint64_t stable[MIRROR_SITES_MAX];
+    } standing;     /* In the journal that is under way; or as it was found. */
+    bool found;     /* There was something. */
+    bool load_torn; /* ... that builds on a copy that no checkpoint has. */
+
     struct node_mirror_stats stats;
     struct loop_task pump;
     struct loop_timer tick;
@@ -135,13 +162,32 @@ void node_mirror_early_drop(struct node_mirror *r);
 void node_far_copy_look(struct node_mirror *r); /* Is one needed, and from whom? */
 void node_far_copy_over(struct node_mirror *r, const struct node_far *f); /* Its session is gone. */
 void node_far_copy_flow(struct node_mirror *r, struct node_far *f);
-MUST_USE enum err node_far_copy_asked(struct node_mirror *r, struct node_far *f, uint32_t call);
+MUST_USE enum err node_far_copy_asked(struct node_mirror *r, struct node_far *f, uint32_t call,
+                                      bool go);
 void node_far_copy_answered(struct node_mirror *r, struct node_far *f, const json_t *fields);
 MUST_USE enum err node_far_copy_take(struct node_mirror *r, struct node_far *f,
                                      const struct net_frame *frame);
 
+/* mirror_keep.c */
+void node_mirror_journal(struct node_mirror *r); /* Store what is due. */
+void node_mirror_changed(struct node_mirror *r); /* Something is due. */
+/* Room for a record of such a piece: before it is made or taken. */
+MUST_USE enum err node_mirror_keep_room(struct node_mirror *r, uint32_t payload_bytes);
+void node_mirror_keep_made(struct node_mirror *r, const struct wire_header *header,
+                           const struct wire_range *range, const void *payload, uint32_t size);
+void node_mirror_keep_took(struct node_mirror *r, uint16_t table, uint32_t chunk,
+                           const struct wire_delta *delta);
+void node_mirror_keep_tables(struct node_mirror *r);
+void node_mirror_keep_copy(struct node_mirror *r);
+void node_mirror_keep_end(struct node_mirror *r);
+/* mirror_out.c: the payload in scratch as a piece of an earlier life. */
+MUST_USE enum err node_mirror_restore_piece(struct node_mirror *r, uint32_t chunk,
+                                            const struct wire_range *range, uint64_t clock,
+                                            const struct codec_packed *packed);
+
 /* mirror_meet.c */
 void node_meet_say(struct node_mirror *r, struct node_far *f); /* Our terms and tables. */
+void node_meet_again(struct node_mirror *r);                   /* There is one more table. */
 MUST_USE enum err node_meet_control(struct node_mirror *r, struct node_far *f,
                                     const struct net_frame *frame, bool in);
 struct node_far *node_meet_stranger(struct node_mirror *r, struct net_peer *peer);

@@ -384,6 +384,9 @@ static enum err operate_enter(struct node_session *s)
 
 void node_operate_newcomers(struct node_lane *l)
 {
+    if (l->restoring || !node_mirror_began(l->mirror)) {
+        return;
+    }
     LIST_FOREACH (link, &l->sessions) {
         struct node_session *s = LIST_ENTRY(link, struct node_session, link);
 
@@ -471,6 +474,9 @@ static enum err operate_join(struct node_session *s, uint32_t call, uint64_t seq
         return operate_refuse(s, NODE_OP_JOIN, call, ERR_REFUSED, text.text);
     }
     operate_pace(s, pace);
+    if (resume && l->ack == NODE_ACK_TAKEN && l->mirror != NULL) {
+        resume = false; /* Another site's copy is what there is to go on from. */
+    }
     if (resume && l->ack == NODE_ACK_TAKEN) {
         return operate_refuse(s, NODE_OP_JOIN, call, ERR_NOT_FOUND,
                               "this server restarted and keeps no checkpoints: the parameters are "

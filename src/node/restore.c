@@ -118,10 +118,11 @@ static enum err restore_chunk(const struct checkpoint_chunk *in, void *user)
     if (index == TABLE_STORE_NONE || in->count != table_store_elements(l->tables, index)) {
         return ERR_CORRUPT;
     }
-    to =
-        in->plane == 0 ? table_store_values(l->tables, index) : table_store_state(l->tables, index);
+    to = in->plane == 0   ? table_store_values(l->tables, index)
+         : in->plane == 1 ? table_store_state(l->tables, index)
+                          : node_mirror_held(l->mirror, index);
     if (to == NULL) {
-        return ERR_CORRUPT;
+        return in->plane == 2 ? OK : ERR_CORRUPT; /* There are no other sites any more. */
     }
     memcpy(to, in->values, in->count * sizeof(float));
     l->chunks[index]->changed = true;
@@ -132,6 +133,9 @@ static enum err restore_chunk(const struct checkpoint_chunk *in, void *user)
     for (uint32_t i = 0; i < in->member_count; i++) {
         const struct checkpoint_member *m = &in->members[i];
 
+        if (m->rank >= NODE_RANK_SITES && l->mirror != NULL) {
+            node_mirror_restore_member(l->mirror, index, m);
+        }
         if (m->rank < SYNC_MEMBERS_MAX) {
             l->contained[restore_at(index, m->rank)] = m->clock;
             l->roster = true;
@@ -526,8 +530,8 @@ static bool restore_all_back(const struct node_lane *l)
 
 void node_restore_look(struct node_lane *l)
 {
-    if (!l->restoring) {
-        return;
+    if (!l->restoring || !node_mirror_began(l->mirror)) {
+        return; /* What other sites have comes first. */
     }
     if (restore_source_lost(l)) {
         l->fetching = false;
@@ -632,4 +636,7 @@ void node_restore_end(struct node_lane *l)
     }
     node_keep_asked(l);
     loop_task_post(&l->drain);
+    if (l->mirror != NULL && l->sync.members_count == 0) {
+        node_mirror_finished(l->mirror); /* Nobody came back. */
+    }
 }

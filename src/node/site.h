@@ -17,6 +17,7 @@ enum {
 };
 
 #define NODE_RANK_ANY UINT32_MAX
+#define NODE_RANK_SITES 0x10000u /* In checkpoints: from here on sites, not workers. */
 
 enum node_delivery {
     NODE_PULL,      /* Workers read when the barrier allows it. */

@@ -165,6 +165,16 @@ static void cluster_restored(uint16_t table, uint32_t chunk, uint64_t version, c
     c->witness->restored(table, chunk, version, values, count, c->witness_user);
 }
 
+static void cluster_shared(uint16_t table, uint32_t chunk, uint64_t number, uint64_t clock,
+                           const float *held, void *user)
+{
+    const struct sim_cluster *c = ((struct cluster_server *)user)->cluster;
+
+    if (c->config.witness->shared != NULL) {
+        c->config.witness->shared(table, chunk, number, clock, held, c->config.witness_user);
+    }
+}
+
 static void cluster_mirrored(uint16_t table, uint32_t chunk, const float *values, uint32_t count,
                              void *user)
 {
@@ -188,6 +198,7 @@ static const struct node_lane_witness cluster_witness = {
     .taken = cluster_taken,
     .closed = cluster_closed,
     .acknowledged = cluster_acknowledged,
+    .shared = cluster_shared,
     .mirrored = cluster_mirrored,
     .allowed = cluster_allowed,
     .restored = cluster_restored,

@@ -17,8 +17,8 @@ enum { SIM_CLUSTER_SERVERS_MAX = 64, SIM_CLUSTER_WORKERS_MAX = 256 };
 struct sim_cluster_config {
     struct node_site site;              /* .lanes is counted from the servers. */
     const struct node_between *between; /* Other sites; outlives the cluster. May be NULL. */
-    int64_t commit_ns;     /* How long a disk takes to make a checkpoint durable; zero: 2 ms. */
-    int64_t grace_ns;      /* As in struct node_lane_config. */
+    int64_t commit_ns; /* How long a disk takes to make a checkpoint durable; zero: 2 ms. */
+    int64_t grace_ns;  /* As in struct node_lane_config. */
     int64_t restore_ns;
     const struct node_lane_witness *witness; /* May be NULL. */
     void *witness_user;

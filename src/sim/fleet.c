@@ -248,16 +248,38 @@ static bool fleet_all_done(const struct fleet *f)
     return true;
 }
 
-/* All pieces are everywhere. */
+static const struct mirror *fleet_machine(struct fleet *f, uint32_t site, uint32_t table)
+{
+    struct node_lane *l = fleet_lane(&f->sites[site], table);
+
+    return l == NULL ? NULL : node_mirror_machine(node_lane_mirror(l));
+}
+
+/* Has the site all that every other one made? */
+static bool fleet_has_all(struct fleet *f, uint32_t site, uint32_t table)
+{
+    const struct mirror *m = fleet_machine(f, site, table);
+
+    for (uint32_t i = 1; i < f->sites_count; i++) {
+        const struct mirror *other = fleet_machine(f, (site + i) % f->sites_count, table);
+
+        if (other == NULL || m->sites[i].stable < other->number) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* All pieces are everywhere, and nothing is held back. */
 static bool fleet_settled(struct fleet *f)
 {
     for (uint32_t i = 0; i < f->sites_count; i++) {
         for (uint32_t t = 0; t < SIM_FLEET_TABLES; t++) {
-            struct node_lane *l = fleet_lane(&f->sites[i], t);
-            const struct mirror *m = l == NULL ? NULL : node_mirror_machine(node_lane_mirror(l));
+            const struct mirror *m = fleet_machine(f, i, t);
 
             if (m == NULL || m->log_bytes > 0 || !m->done ||
-                node_mirror_due_count(node_lane_mirror(l)) > 0) {
+                node_mirror_due_count(node_lane_mirror(fleet_lane(&f->sites[i], t))) > 0 ||
+                !fleet_has_all(f, i, t)) {
                 return false;
             }
         }
@@ -270,12 +292,14 @@ static void fleet_go(struct fleet *f)
     int64_t storm_ns =
         f->config.storm_ns == 0 ? (int64_t)FLEET_STORM_MS * 1000000 : f->config.storm_ns;
     int64_t until_ns = (int64_t)FLEET_PATIENCE_S * 1000000000;
+    uint64_t deaths = UINT64_C(1) << SIM_FAULT_KILL | UINT64_C(1) << SIM_FAULT_POWER;
+    bool stored = f->site.checkpoint_every > 0 && f->site.delivery == NODE_PULL;
+    uint64_t faults = stored ? f->config.faults : f->config.faults & ~deaths;
     bool done = false;
 
     sim_world_set_checker(f->world, fleet_look, f);
-    if (f->config.faults != 0) {
-        sim_faults_storm(f->faults, f->config.seed, f->config.faults,
-                         (int64_t)FLEET_FAULT_EVERY_MS * 1000000,
+    if (faults != 0) {
+        sim_faults_storm(f->faults, f->config.seed, faults, (int64_t)FLEET_FAULT_EVERY_MS * 1000000,
                          sim_world_now_ns(f->world) + storm_ns);
     }
     while (sim_world_step(f->world, until_ns)) {
@@ -407,7 +431,5 @@ void sim_fleet_result_deinit(struct sim_fleet_result *r)
 
 uint64_t sim_fleet_faults(void)
 {
-    uint64_t all = (UINT64_C(1) << SIM_FAULT_KINDS) - 1;
-
-    return all & ~(UINT64_C(1) << SIM_FAULT_KILL) & ~(UINT64_C(1) << SIM_FAULT_POWER);
+    return (UINT64_C(1) << SIM_FAULT_KINDS) - 1;
 }

@@ -47,7 +47,8 @@ MUST_USE enum err sim_fleet_run(const struct sim_fleet_config *config,
                                 struct sim_fleet_result *result_out, struct err_text *text);
 void sim_fleet_result_deinit(struct sim_fleet_result *r);
 
-/* Kinds of faults that a fleet must survive with all invariants. */
+/* Kinds of faults that a fleet must survive with all invariants: processes die only where sites
+ * keep checkpoints, and so only with pull delivery. */
 uint64_t sim_fleet_faults(void);
 
 #endif

@@ -68,6 +68,26 @@ static void fleet_closed(uint16_t table, uint32_t chunk, uint64_t version, const
     memcpy(t->values, values, count * sizeof(*values));
 }
 
+static void fleet_shared(uint16_t table, uint32_t chunk, uint64_t number, uint64_t clock,
+                         const float *held, void *user)
+{
+    struct fleet_site *s = user;
+    struct fleet_table *t = &s->tables[table];
+    struct fleet_piece *p;
+
+    (void)chunk;
+    if (t->pieces_count == FLEET_PIECES_MAX) {
+        fleet_break(s->fleet, "more than %d pieces: take fewer clocks", FLEET_PIECES_MAX);
+        return;
+    }
+    p = &t->pieces[t->pieces_count++];
+    p->number = number;
+    p->clock = clock;
+    for (uint32_t i = 0; i < table_elements(&s->fleet->schemas[table]); i++) {
+        p->sum[i] = t->own[i] - (double)held[i];
+    }
+}
+
 static void fleet_mirrored(uint16_t table, uint32_t chunk, const float *values, uint32_t count,
                            void *user)
 {
@@ -115,55 +135,69 @@ static void fleet_acknowledged(uint16_t table, uint32_t chunk, uint32_t rank, ui
     fleet_taken(table, chunk, rank, incarnation, clock, user);
 }
 
+/* What a copy has of others, by what it says. */
+static void fleet_foreign(const struct fleet_site *s, uint32_t table, const struct mirror *m,
+                          double *sum)
+{
+    const struct fleet *f = s->fleet;
+    uint32_t chunk = fleet_index(f, table);
+
+    for (uint32_t i = 1; i < m->sites_count; i++) {
+        const struct fleet_table *t = &f->sites[(s->index + i) % f->sites_count].tables[table];
+        uint64_t has = mirror_contained(m, chunk, i);
+        const struct fleet_piece *last = NULL;
+
+        for (uint32_t k = 0; k < t->pieces_count && t->pieces[k].number <= has; k++) {
+            last = &t->pieces[k];
+        }
+        for (uint32_t e = 0; e < table_elements(&f->schemas[table]) && last != NULL; e++) {
+            sum[e] += last->sum[e];
+        }
+    }
+}
+
+/* A lane goes on from what it had stored: updates that were in no checkpoint come again. What was
+ * shared of them is known to be shared. */
 static void fleet_restored(uint16_t table, uint32_t chunk, uint64_t version, const float *values,
                            uint32_t count, void *user)
 {
+    struct fleet_site *s = user;
+    struct fleet_table *t = &s->tables[table];
+    struct node_mirror *r = node_lane_mirror(fleet_lane(s, table));
+    const struct mirror *m = node_mirror_machine(r);
+    const float *held = node_mirror_held(r, fleet_index(s->fleet, table));
+    double foreign[FLEET_ELEMENTS_MAX] = {0};
+
     (void)version;
     fleet_mirrored(table, chunk, values, count, user);
+    while (t->pieces_count > 0 && t->pieces[t->pieces_count - 1].number > m->number) {
+        t->pieces_count--; /* Nobody has seen it. */
+    }
+    fleet_foreign(s, table, m, foreign);
+    for (uint32_t e = 0; e < count; e++) {
+        double shared = t->pieces_count == 0 ? 0 : t->pieces[t->pieces_count - 1].sum[e];
+
+        t->own[e] = (double)values[e] - foreign[e];
+        if (t->own[e] - (double)held[e] != shared) {
+            fleet_break(s->fleet,
+                        "I8: site %s, table %u goes on with %.0f of its own, %.0f held back, but "
+                        "%.0f were shared",
+                        s->name, table, t->own[e], (double)held[e], shared);
+        }
+    }
 }
 
 const struct node_lane_witness fleet_lane_witness = {
     .taken = fleet_taken,
     .closed = fleet_closed,
     .acknowledged = fleet_acknowledged,
+    .shared = fleet_shared,
     .mirrored = fleet_mirrored,
     .allowed = fleet_allowed,
     .restored = fleet_restored,
 };
 
 /* After every event. */
-
-/* Was a piece made since we looked? All of what is added but what is held back is shared then. */
-static void fleet_watch(struct fleet_site *s, uint32_t table)
-{
-    struct fleet *f = s->fleet;
-    struct node_lane *l = fleet_lane(s, table);
-    struct fleet_table *t = &s->tables[table];
-    uint32_t chunk = fleet_index(f, table);
-    const struct mirror *m;
-    struct fleet_piece *p;
-    const float *held;
-
-    if (l == NULL) {
-        return;
-    }
-    m = node_mirror_machine(node_lane_mirror(l));
-    if (chunk >= m->chunks_count || mirror_is_base(m->made[chunk]) ||
-        (t->pieces_count > 0 && t->pieces[t->pieces_count - 1].number >= m->made[chunk])) {
-        return;
-    }
-    if (t->pieces_count == FLEET_PIECES_MAX) {
-        fleet_break(f, "more than %d pieces: take fewer clocks", FLEET_PIECES_MAX);
-        return;
-    }
-    held = node_mirror_held(node_lane_mirror(l), chunk);
-    p = &t->pieces[t->pieces_count++];
-    p->number = m->made[chunk];
-    p->clock = mirror_piece_clock(m, chunk);
-    for (uint32_t i = 0; i < table_elements(&f->schemas[table]); i++) {
-        p->sum[i] = t->own[i] - (double)held[i];
-    }
-}
 
 /* What a copy must hold: all of its own, and of others what it says it has. */
 static void fleet_judge(struct fleet_site *s, uint32_t table)
@@ -174,33 +208,33 @@ static void fleet_judge(struct fleet_site *s, uint32_t table)
     double expected[FLEET_ELEMENTS_MAX];
     uint32_t count = (uint32_t)table_elements(&f->schemas[table]);
     uint32_t chunk = fleet_index(f, table);
+    struct node_lane_stats stats = {.restoring = true};
     const struct mirror *m;
 
-    if (l == NULL) {
-        return;
+    if (l != NULL) {
+        node_lane_stats(l, &stats);
+    }
+    if (stats.restoring) {
+        return; /* It says what it goes on from when it knows. */
     }
     m = node_mirror_machine(node_lane_mirror(l));
     if (chunk >= m->chunks_count) {
         return;
     }
     memcpy(expected, own->own, sizeof(expected));
+    fleet_foreign(s, table, m, expected);
     for (uint32_t i = 1; i < m->sites_count; i++) {
         const struct fleet_site *other = &f->sites[(s->index + i) % f->sites_count];
         const struct fleet_table *t = &other->tables[table];
         uint64_t has = mirror_contained(m, chunk, i);
-        const struct fleet_piece *last = NULL;
 
         for (uint32_t k = 0; k < t->pieces_count; k++) {
             const struct fleet_piece *p = &t->pieces[k];
 
-            last = p->number <= has ? p : last;
             if (p->number > has && p->number <= m->sites[i].stable) {
                 fleet_break(f, "I9: site %s says it has %" PRIx64 " of site %s, but not %" PRIx64,
                             s->name, m->sites[i].stable, other->name, p->number);
             }
-        }
-        for (uint32_t e = 0; e < count && last != NULL; e++) {
-            expected[e] += last->sum[e];
         }
     }
     for (uint32_t e = 0; e < count; e++) {
@@ -217,11 +251,6 @@ const char *fleet_look(void *user)
     struct fleet *f = user;
     bool judge = ++f->looks % FLEET_LOOK_EVERY == 0;
 
-    for (uint32_t i = 0; i < f->sites_count; i++) {
-        for (uint32_t t = 0; t < SIM_FLEET_TABLES; t++) {
-            fleet_watch(&f->sites[i], t);
-        }
-    }
     for (uint32_t i = 0; i < f->sites_count && judge; i++) {
         for (uint32_t t = 0; t < SIM_FLEET_TABLES; t++) {
             fleet_judge(&f->sites[i], t);

@@ -858,11 +858,27 @@ void mirror_restore(struct mirror *m, uint64_t number, uint64_t clock)
     m->stored_clock = m->config.durable ? clock : UINT64_MAX;
     m->floor = m->log_first == m->log_end ? number : mirror_at(m, m->log_first)->number - 1;
     m->sent = number; /* As far as we know. */
+    m->config.life = mirror_life(number);
+    for (uint32_t c = 0; c < m->chunks_count; c++) {
+        if (mirror_life(m->made[c]) != m->config.life) {
+            m->made[c] = m->config.life << MIRROR_LIFE_SHIFT; /* None of it was made yet. */
+        }
+    }
     for (uint32_t i = 1; i < m->sites_count; i++) {
         m->sites[i].confirmed = m->floor;
         m->sites[i].sent = number;
         m->sites[i].direct = number;
     }
+}
+
+void mirror_settle_floor(struct mirror *m, uint64_t floor)
+{
+    for (uint32_t i = 1; i < m->sites_count; i++) {
+        struct mirror_site *s = &m->sites[i];
+
+        s->confirmed = floor > s->confirmed ? floor : s->confirmed;
+    }
+    mirror_settle(m);
 }
 
 void mirror_restore_site(struct mirror *m, uint32_t site, uint64_t stable, uint64_t clock)
@@ -875,7 +891,7 @@ void mirror_restore_site(struct mirror *m, uint32_t site, uint64_t stable, uint6
 
 void mirror_restore_chunk(struct mirror *m, uint32_t chunk, uint64_t made)
 {
-    m->made[chunk] = made > m->made[chunk] ? made : m->made[chunk];
+    m->made[chunk] = made;
 }
 
 enum err mirror_restore_piece(struct mirror *m, uint32_t chunk, uint64_t prev, uint64_t number,
@@ -889,8 +905,13 @@ enum err mirror_restore_piece(struct mirror *m, uint32_t chunk, uint64_t prev, u
         .number = number,
         .clock = clock,
     };
+    uint64_t made = m->made[chunk];
+    enum err rc = mirror_append(m, &piece);
 
-    return mirror_append(m, &piece);
+    if (rc == OK && mirror_life(made) == mirror_life(number) && made > number) {
+        m->made[chunk] = made; /* Later ones are kept by nobody. */
+    }
+    return rc;
 }
 
 bool mirror_invariant(const struct mirror *m)

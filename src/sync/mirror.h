@@ -363,6 +363,7 @@ void *mirror_above(struct mirror *m, uint32_t chunk, uint64_t number, uint32_t i
  * pieces that somebody may not have, in order; what of others is contained (mirror_adopt()) and
  * safe; then all of it. */
 void mirror_restore_chunk(struct mirror *m, uint32_t chunk, uint64_t made);
+void mirror_settle_floor(struct mirror *m, uint64_t floor); /* All sites had pieces up to this. */
 void mirror_restore_site(struct mirror *m, uint32_t site, uint64_t stable, uint64_t clock);
 void mirror_restore(struct mirror *m, uint64_t number, uint64_t clock);
 MUST_USE enum err mirror_restore_piece(struct mirror *m, uint32_t chunk, uint64_t prev,
