@@ -1,6 +1,7 @@
 /* strait sim: run a scenario in the simulated world, or a site drawn by seed, once or with many
  * seeds. */
 
+#include "cli/sim.h"
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/context.h"
@@ -448,12 +449,19 @@ static enum cli_exit sim_run(struct cli_context *ctx)
                 cli_flag(ctx, "site") ? sim_scenario_builtin_site() : sim_scenario_builtin());
         return CLI_DONE;
     }
+    if (cli_flag(ctx, "fleet") && (path != NULL || cli_flag(ctx, "site"))) {
+        return cli_error(ctx, CLI_ERROR_SETTINGS, "strait help sim",
+                         "--fleet draws several sites by seed: it takes no script, and not --site");
+    }
     if (cli_flag(ctx, "site") && path != NULL) {
         return cli_error(ctx, CLI_ERROR_SETTINGS, "strait help sim",
                          "--site draws a site by seed and takes no script: a script with a line "
                          "that begins with \"site\" is a site without this option");
     }
     sim_hush(ctx);
+    if (cli_flag(ctx, "fleet")) {
+        return cli_sim_fleet(ctx, cli_given(ctx, "seed") ? (uint64_t)cli_number(ctx, "seed") : 1);
+    }
     status = sim_load(ctx, path, &scenario);
     if (status != CLI_DONE) {
         return status;
@@ -492,7 +500,9 @@ const struct cli_command cli_command_sim = {
             "Virtual time: an hour takes a moment. The same script and seed give the same "
             "transcript, byte for byte. Without a script, a built-in one with three regions and "
             "all kinds of faults is run; --builtin prints it as a start for your own. With --site, "
-            "the seed draws a site, its workers and what goes wrong with it.",
+            "the seed draws a site, its workers and what goes wrong with it; with --fleet, several "
+            "sites that share one model: checked is then that each copy holds just what it must, "
+            "that no reader misses more than it may, and that all copies agree in the end.",
             NULL},
     .arguments = (const struct cli_argument[]){{.placeholder = "SCRIPT",
                                                 .help = "a scenario; - for standard input",
@@ -520,6 +530,7 @@ const struct cli_command cli_command_sim = {
             {.name = "transcript", .help = "print every event worth a line instead of a summary"},
             {.name = "faults", .help = "list the kinds of faults and how scripts write them"},
             {.name = "site", .help = "draw a site with faults by seed, instead of a script"},
+            {.name = "fleet", .help = "draw several sites that share one model, with faults"},
             {.name = "builtin", .help = "print the built-in scenario; with --site, one of a site"},
             {0}},
     .examples =
@@ -527,6 +538,7 @@ const struct cli_command cli_command_sim = {
             {"strait sim", "three regions, all kinds of faults, one seed"},
             {"strait sim --runs 1000", "a thousand seeds"},
             {"strait sim --site --runs 500", "five hundred sites, each with faults of its own"},
+            {"strait sim --fleet --runs 100", "a hundred times two to six sites"},
             {"strait sim --site --builtin > my.sim", "a start for the script of a site"},
             {"strait sim my.sim --seed 7 --transcript | less", "read what happened"},
             {0}},

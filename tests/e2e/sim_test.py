@@ -189,6 +189,19 @@ def test_what_does_not_go_together_in_a_site_is_told_with_its_line(strait, site_
     assert "--site draws a site by seed and takes no script" in text
 
 
+def test_fleets_are_drawn_by_seed_and_judged(strait):
+    answer = strait.json("sim", "--fleet", "--runs", "10", "--seed", "3")
+    assert answer["kind"] == "fleet" and answer["runs"] == 10 and answer["ok"]
+    assert answer["totals"]["taken"] > answer["totals"]["made"] > 0
+    assert sum(answer["totals"]["faults"].values()) > 10
+    assert "10 fleets from seed 3" in strait.ok("sim", "--fleet", "--runs", "10", "--seed", "3")
+    transcript = strait.ok("sim", "--fleet", "--seed", "4", "--transcript")
+    assert "site a is up" in transcript and "world: " in transcript
+    assert transcript == strait.ok("sim", "--fleet", "--seed", "4", "--transcript")
+    text = strait.fails(2, "STRAIT-0010", "sim", "--fleet", "--site")
+    assert "--fleet draws several sites by seed" in text
+
+
 def test_hosts_log_only_if_asked(strait, site_script):
     site_script.write_text(SITE.replace("clocks=4", "clocks=4 deadline=1ms").replace(
         " rebases=0", "").replace("updates=8", "restores=0"))
