@@ -450,6 +450,99 @@ static void why_members(const json_t *report, json_t *reasons)
     }
 }
 
+/* Other sites. */
+
+static const json_t *why_site(const json_t *between, const char *name)
+{
+    const json_t *sites = json_object_get(between, "sites");
+
+    for (size_t i = 0; i < json_array_size(sites); i++) {
+        if (strcmp(why_string(json_array_get(sites, i), "site"), name) == 0) {
+            return json_array_get(sites, i);
+        }
+    }
+    return NULL;
+}
+
+/* Does it compute, or is what it shared on its way? */
+static void why_site_clock(struct text *out, const json_t *site)
+{
+    int64_t here = why_number(site, "clock");
+    int64_t said = why_number(site, "announced");
+
+    if (said > here) {
+        text_addf(out,
+                  "it has ended clock %" PRId64
+                  ", but what it shared has come only up to clock %" PRId64
+                  ": its link is slow, or cut",
+                  said, here);
+    } else {
+        text_addf(out, "it has not ended clock %" PRId64 " yet", here + 1);
+    }
+}
+
+static void why_site_waits(const json_t *between, json_int_t lane, json_t *reasons)
+{
+    const char *kind = why_string(between, "waits");
+    const char *name = why_string(between, "waits_for");
+    const json_t *site = why_site(between, name);
+    double since = json_number_value(json_object_get(between, "waits_s"));
+    struct why_text t;
+    json_t *reason;
+
+    why_text_init(&t);
+    text_addf(&t.text, "readers wait, since %.1f s, ", since);
+    if (strcmp(kind, "clock") == 0) {
+        text_addf(&t.text, "for site %s: ", name);
+        why_site_clock(&t.text, site);
+    } else if (strcmp(kind, "barrier") == 0) {
+        text_addf(&t.text, "for elements that site %s has announced and not sent yet", name);
+    } else if (json_object_get(between, "copies_from") != NULL) {
+        text_addf(&t.text, "for the copy that this site takes of site %s",
+                  why_string(between, "copies_from"));
+    } else {
+        text_addf(&t.text,
+                  "because %" PRId64 " bytes are under way to other sites, and there is no room "
+                  "for more",
+                  why_number(between, "log_bytes"));
+    }
+    reason = why_add(reasons, "sites", &t);
+    (void)json_object_set_new(reason, "lanes", json_pack("[I]", lane));
+}
+
+static void why_site_trouble(const json_t *site, json_int_t lane, json_t *reasons)
+{
+    struct why_text t;
+    json_t *reason;
+
+    if (why_flag(site, "up")) {
+        return;
+    }
+    why_text_init(&t);
+    text_addf(&t.text, "site %s is not there%s", why_string(site, "site"),
+              why_flag(site, "left_out") ? ", and is left out until it is back" : "");
+    if (json_object_get(site, "trouble") != NULL) {
+        text_addf(&t.text, ": %s", why_string(site, "trouble"));
+    }
+    reason = why_add(reasons, "site", &t);
+    (void)json_object_set_new(reason, "lanes", json_pack("[I]", lane));
+}
+
+static void why_sites(const json_t *report, json_t *reasons)
+{
+    for (size_t i = 0; i < json_array_size(why_lanes(report)); i++) {
+        const json_t *between = json_object_get(why_status(report, i), "between");
+        const json_t *sites = json_object_get(between, "sites");
+
+        if (json_object_get(between, "waits") != NULL) {
+            why_site_waits(between, why_lane_number(report, i), reasons);
+        }
+        for (size_t k = 0; k < json_array_size(sites); k++) {
+            why_site_trouble(json_array_get(sites, k), why_lane_number(report, i), reasons);
+        }
+    }
+}
+
 json_t *why_reasons(const json_t *report)
 {
     json_t *reasons = json_array();
@@ -458,6 +551,7 @@ json_t *why_reasons(const json_t *report)
         why_unreachable(report, reasons);
         why_servers_missing(report, reasons);
         why_restoring(report, reasons);
+        why_sites(report, reasons);
         why_workers_missing(report, reasons);
         why_no_workers(report, reasons);
         why_clocks(report, reasons);

@@ -219,6 +219,42 @@ static void test_workers_in_trouble_that_nobody_waits_for(void **state)
            "MB are on the way");
 }
 
+#define SITES(waits, tokyo)                                                                        \
+    REPORT(LANE(0, "'between': {" waits "'log_bytes': 5000, 'sites': [{'site': 'ireland', 'up': "  \
+                   "true, 'clock': 16, 'announced': 17}, {'site': 'tokyo', " tokyo "}]}, "         \
+                   "'members': [" W2_COMPUTES "]"))
+
+static void test_other_sites_that_are_waited_for(void **state)
+{
+    (void)state;
+    expect(SITES("'waits': 'clock', 'waits_for': 'tokyo', 'waits_s': 2.5, ",
+                 "'up': true, 'clock': 11, 'announced': 14"),
+           "sites: readers wait, since 2.5 s, for site tokyo: it has ended clock 14, but what it "
+           "shared has come only up to clock 11: its link is slow, or cut");
+    expect(SITES("'waits': 'clock', 'waits_for': 'tokyo', 'waits_s': 0.1, ",
+                 "'up': true, 'clock': 11, 'announced': 11"),
+           "sites: readers wait, since 0.1 s, for site tokyo: it has not ended clock 12 yet");
+    expect(SITES("'waits': 'barrier', 'waits_for': 'ireland', 'waits_s': 1, ",
+                 "'up': true, 'clock': 16, 'announced': 16"),
+           "sites: readers wait, since 1.0 s, for elements that site ireland has announced and not "
+           "sent yet");
+    expect(SITES("'waits': 'room', 'waits_s': 1, ", "'up': true, 'clock': 16, 'announced': 16"),
+           "sites: readers wait, since 1.0 s, because 5000 bytes are under way to other sites, and "
+           "there is no room for more");
+    expect(SITES("'waits': 'room', 'waits_s': 1, 'copies_from': 'ireland', ",
+                 "'up': true, 'clock': 16, 'announced': 16"),
+           "sites: readers wait, since 1.0 s, for the copy that this site takes of site ireland");
+}
+
+static void test_other_sites_that_are_not_there(void **state)
+{
+    (void)state;
+    expect(SITES("", "'up': false, 'clock': 11, 'announced': 14, 'left_out': true"),
+           "site: site tokyo is not there, and is left out until it is back");
+    expect(SITES("", "'up': false, 'clock': 0, 'announced': 0, 'trouble': 'it has 2 lanes'"),
+           "site: site tokyo is not there: it has 2 lanes");
+}
+
 /* Whatever a server says: no crash, and something that can be printed. */
 static void test_reports_that_make_no_sense(void **state)
 {
@@ -265,6 +301,8 @@ int main(void)
         cmocka_unit_test(test_servers_that_are_not_there),
         cmocka_unit_test(test_a_server_that_was_restarted),
         cmocka_unit_test(test_workers_in_trouble_that_nobody_waits_for),
+        cmocka_unit_test(test_other_sites_that_are_waited_for),
+        cmocka_unit_test(test_other_sites_that_are_not_there),
         cmocka_unit_test(test_reports_that_make_no_sense),
     };
 
