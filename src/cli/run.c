@@ -38,6 +38,10 @@ static enum cli_exit run_load(struct cli_context *ctx, struct run_file **file_ou
     rc = run_set_load(path, settings, count, file_out, &text);
     if (rc == OK) {
         rc = run_sim_check(*file_out, path, &text);
+        if (rc == OK && strcmp(cli_text(ctx, "on"), "local") == 0 &&
+            run_local_check(*file_out, path, &text) != OK) {
+            rc = ERR_MALFORMED;
+        }
         if (rc != OK) {
             run_file_free(*file_out);
         }

@@ -1,6 +1,7 @@
 #include "cli/run_view.h"
 
 #include "cli/context.h"
+#include "run/bill.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -240,6 +241,23 @@ static bool view_next_link(const struct run_traffic *t, uint64_t *bytes, uint32_
     return best != UINT32_MAX;
 }
 
+static void view_usd(bool known, uint64_t nusd, struct text *out)
+{
+    if (known) {
+        text_addf(out, "$%.6f", (double)nusd * 1e-9);
+    } else {
+        text_add(out, "not all priced");
+    }
+}
+
+static void view_transfer(const struct run_picture *p, struct text *out)
+{
+    uint64_t nusd = 0;
+    bool known = run_cost_transfer_total(p->file->topo, p->traffic, &nusd);
+
+    view_usd(known, nusd, out);
+}
+
 static void view_links(const struct run_view *v, struct text *out)
 {
     const struct run_picture *p = v->picture;
@@ -256,7 +274,8 @@ static void view_links(const struct run_view *v, struct text *out)
         view_bytes((uint64_t)((double)(total - v->bytes_before) / v->seconds), &t);
         text_add(&t, "/s)");
     }
-    text_addf(&t, ", $%.6f", (double)run_traffic_cost_total(p->traffic, p->file->topo) * 1e-9);
+    text_add(&t, ", ");
+    view_transfer(p, &t);
     for (int i = 0; i < VIEW_LINKS_SHOWN && view_next_link(p->traffic, &bytes, &pair); i++) {
         text_addf(&t, "%s%s to %s ", i == 0 ? "; " : ", ",
                   topo_region_at(p->file->topo, pair / n)->name,
@@ -360,19 +379,107 @@ static void view_table_links(const struct run_view *v, struct text *out)
     uint64_t bytes = 0;
 
     while (view_next_link(p->traffic, &bytes, &pair)) {
+        uint64_t nusd = 0;
+        bool known = run_cost_transfer(topo, p->traffic, pair / n, pair % n, &nusd);
+
         count++;
         if (count > VIEW_LINKS_MAX) {
             continue;
         }
         view_row(v, count == 1 ? "links" : "", out);
-        text_addf(out, "%-14s to %-14s %10.3f MB  $%.6f\n", topo_region_at(topo, pair / n)->name,
-                  topo_region_at(topo, pair % n)->name, (double)bytes * 1e-6,
-                  (double)run_traffic_cost(p->traffic, topo, pair / n, pair % n) * 1e-9);
+        text_addf(out, "%-14s to %-14s %10.3f MB  ", topo_region_at(topo, pair / n)->name,
+                  topo_region_at(topo, pair % n)->name, (double)bytes * 1e-6);
+        if (known) {
+            view_usd(true, nusd, out);
+        } else {
+            text_add(out, "no price");
+        }
+        text_add(out, "\n");
     }
     if (count > VIEW_LINKS_MAX) {
         view_row(v, "", out);
         text_addf(out, "and %u more\n", count - VIEW_LINKS_MAX);
     }
+}
+
+static void view_part(const struct run_cost_part *part, struct text *out)
+{
+    struct run_cost_text compute, wait, transfer;
+
+    text_addf(out, "computing $%s, waiting $%s, transfer $%s",
+              run_cost_print(part->compute_nusd, &compute), run_cost_print(part->wait_nusd, &wait),
+              run_cost_print(part->transfer_nusd, &transfer));
+}
+
+/* What a site paid, if that is known, and what it shared, if there are others. */
+static void view_site(const struct run_view *v, const struct run_cost *cost, uint32_t site,
+                      struct text *out)
+{
+    const struct run_picture *p = v->picture;
+    const struct run_share *share = p->shares == NULL ? NULL : &p->shares[site];
+
+    view_row(v, site == 0 ? "sites" : "", out);
+    text_addf(out, "%-14s ", p->file->sites[site].name);
+    if (cost != NULL) {
+        struct run_cost_part part;
+
+        run_bill_site(cost, p->file, site, &part);
+        view_part(&part, out);
+        text_add(out, share != NULL ? "; " : "");
+    }
+    if (share != NULL) {
+        double insignificant = run_share_insignificant(share);
+
+        text_addf(out, "%.1f %% kept back, %" PRIu64 " pieces, %" PRIu64 " barriers, soft %.2g",
+                  isnan(insignificant) ? 0 : insignificant * 100, share->sums.pieces_made,
+                  share->sums.barriers_raised, share->sums.soft);
+    }
+    text_add(out, "\n");
+}
+
+static void view_budget(const struct run_view *v, struct text *out)
+{
+    const struct run_picture *p = v->picture;
+    const struct run_budget *b = &p->file->budget;
+
+    if (!run_bill_has_budget(p->file)) {
+        return;
+    }
+    view_row(v, "budget", out);
+    if (b->max_usd > 0) {
+        view_transfer(p, out);
+        text_addf(out, " of $%g%s", b->max_usd, b->max_gb > 0 ? ", " : "");
+    }
+    if (b->max_gb > 0) {
+        view_bytes(run_traffic_total(p->traffic), out);
+        text_addf(out, " of %g GB", b->max_gb);
+    }
+    text_addf(out, "; %s\n",
+              run_bill_bound(p) ? "it is used up, or held something back" : "it held nothing back");
+}
+
+static void view_money(const struct run_view *v, struct text *out)
+{
+    const struct run_picture *p = v->picture;
+    struct run_cost *cost = NULL;
+    struct err_text why = {""};
+    bool known = run_bill_create(p, &cost, &why) == OK;
+
+    view_row(v, "cost", out);
+    if (known) {
+        struct run_cost_text total;
+
+        text_addf(out, "$%s: ", run_cost_print(run_cost_total(cost), &total));
+        view_part(run_cost_parts(cost), out);
+        text_addf(out, " (a machine of class %s per worker)\n", p->file->machine);
+    } else {
+        text_addf(out, "not known: %s\n", why.text);
+    }
+    for (uint32_t i = 0; i < p->file->sites_count && p->file->sites_count > 1; i++) {
+        view_site(v, cost, i, out);
+    }
+    view_budget(v, out);
+    run_cost_destroy(cost);
 }
 
 void run_view_table(const struct run_view *v, const struct run_result *result, struct text *out)
@@ -408,6 +515,9 @@ void run_view_table(const struct run_view *v, const struct run_result *result, s
     }
     view_row(v, "WAN", out);
     view_bytes(run_traffic_total(p->traffic), out);
-    text_addf(out, ", $%.6f\n", (double)run_traffic_cost_total(p->traffic, p->file->topo) * 1e-9);
+    text_add(out, ", ");
+    view_transfer(p, out);
+    text_add(out, "\n");
     view_table_links(v, out);
+    view_money(v, out);
 }

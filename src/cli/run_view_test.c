@@ -30,12 +30,12 @@ struct scene {
     struct text out;
 };
 
-static void scene_open(struct scene *s)
+static void scene_open_with(struct scene *s, const char *run)
 {
     struct err_text text = {""};
 
     memset(s, 0, sizeof(*s));
-    assert_int_equal(run_file_parse("a.yaml", NULL, yaml, strlen(yaml), &s->file, &text), OK);
+    assert_int_equal(run_file_parse("a.yaml", NULL, run, strlen(run), &s->file, &text), OK);
     assert_int_equal(run_tally_create(3, NULL, NULL, &s->tally), OK);
     assert_int_equal(run_traffic_init(&s->traffic, 2), OK);
     assert_int_equal(text_init(&s->out, 1 << 16), OK);
@@ -46,6 +46,11 @@ static void scene_open(struct scene *s)
                                       .traffic = &s->traffic,
                                       .states = s->states};
     s->view = (struct run_view){.width = 100, .picture = &s->picture};
+}
+
+static void scene_open(struct scene *s)
+{
+    scene_open_with(s, yaml);
 }
 
 static void scene_close(struct scene *s)
@@ -211,8 +216,73 @@ static void test_the_table_says_how_it_ended(void **state)
                             "  links      eu             to us                  1.235 MB  "
                             "$0.000617\n"
                             "             us             to eu                  0.000 MB  "
-                            "$0.000000\n");
+                            "$0.000000\n"
+                            "  cost       not known: test: region eu has no price for machines of "
+                            "class 'cpu': add \"cpu\" (dollars per hour) to the \"usd_per_hour\" "
+                            "of that region\n");
     }
+    scene_close(&s);
+}
+
+static const char sites[] =
+    "run: test\n"
+    "topology:\n"
+    "  regions: [{name: eu, usd_per_hour: 36000}, {name: us, usd_per_hour: 3600}]\n"
+    "  links: [{between: [eu, us], rate: 1gbit, rtt: 10ms, price: 500}]\n"
+    "sites: [{region: eu, workers: 2}, {name: west, region: us}]\n"
+    "budget: {max_usd: 5, max_gb: 2}\n"
+    "job: {name: logreg}\n"
+    "stop: {clocks: 40}\n";
+
+static void test_the_table_says_what_sites_shared_and_what_it_cost(void **state)
+{
+    struct run_share shares[2] = {{.sums = {.elements_judged = 1000,
+                                            .elements_sent = 125,
+                                            .pieces_made = 70,
+                                            .barriers_raised = 3,
+                                            .soft = 0.25}},
+                                  {.sums = {.soft = 1}}};
+    struct run_result result = {.end = RUN_END_CLOCKS, .took_ns = 1};
+    const char *at;
+    struct scene s;
+
+    (void)state;
+    scene_open_with(&s, sites);
+    scene_train(&s);
+    s.picture.shares = shares;
+    run_view_table(&s.view, &result, &s.out);
+    at = strstr(s.out.chars, "  cost  ");
+    assert_non_null(at);
+    assert_string_equal(
+        at, "  cost       $1.4613: computing $0.2110, waiting $0.6330, transfer $0.6173 (a machine "
+            "of class cpu per worker)\n"
+            "  sites      eu             computing $0.2000, waiting $0.6000, transfer $0.6173; "
+            "87.5 % kept back, 70 pieces, 3 barriers, soft 0.25\n"
+            "             west           computing $0.0110, waiting $0.0330, transfer $0.0000; "
+            "0.0 % kept back, 0 pieces, 0 barriers, soft 1\n"
+            "  budget     $0.617333 of $5, 1.23 MB of 2 GB; it held nothing back\n");
+    scene_close(&s);
+}
+
+static void test_what_has_no_price_is_said(void **state)
+{
+    static const char unpriced[] = "run: test\n"
+                                   "topology:\n"
+                                   "  regions: [eu, us]\n"
+                                   "  links: [{between: [eu, us], rate: 1gbit, rtt: 10ms}]\n"
+                                   "servers: [{region: eu}]\n"
+                                   "workers: [{region: eu, count: 2}, {region: us}]\n"
+                                   "job: {name: logreg}\n"
+                                   "stop: {clocks: 40}\n";
+    struct run_result result = {.end = RUN_END_CLOCKS, .took_ns = 1};
+    struct scene s;
+
+    (void)state;
+    scene_open_with(&s, unpriced);
+    scene_train(&s);
+    run_view_table(&s.view, &result, &s.out);
+    assert_non_null(strstr(s.out.chars, "  WAN        1.23 MB, not all priced\n"));
+    assert_non_null(strstr(s.out.chars, "1.235 MB  no price\n"));
     scene_close(&s);
 }
 
@@ -225,6 +295,8 @@ int main(void)
         cmocka_unit_test(test_before_anything_has_happened_nothing_is_made_up),
         cmocka_unit_test(test_a_line_has_it_all),
         cmocka_unit_test(test_the_table_says_how_it_ended),
+        cmocka_unit_test(test_the_table_says_what_sites_shared_and_what_it_cost),
+        cmocka_unit_test(test_what_has_no_price_is_said),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,32 +24,12 @@ uint64_t run_traffic_between(const struct run_traffic *t, uint32_t from, uint32_
     return t->bytes[(size_t)from * t->regions + to];
 }
 
-uint64_t run_traffic_cost(const struct run_traffic *t, const struct topo *topo, uint32_t from,
-                          uint32_t to)
-{
-    const struct topo_link *link = topo_link_between(topo, from, to);
-    double bytes = (double)run_traffic_between(t, from, to);
-
-    return link == NULL || from == to ? 0
-                                      : (uint64_t)(bytes * (double)link->price_nusd_per_gb / 1e9);
-}
-
 uint64_t run_traffic_total(const struct run_traffic *t)
 {
     uint64_t total = 0;
 
     for (uint32_t i = 0; i < t->regions * t->regions; i++) {
         total += i / t->regions != i % t->regions ? t->bytes[i] : 0;
-    }
-    return total;
-}
-
-uint64_t run_traffic_cost_total(const struct run_traffic *t, const struct topo *topo)
-{
-    uint64_t total = 0;
-
-    for (uint32_t i = 0; i < t->regions * t->regions; i++) {
-        total += run_traffic_cost(t, topo, i / t->regions, i % t->regions);
     }
     return total;
 }
@@ -99,29 +79,48 @@ bool run_waits(const struct json_t *status, char *out, size_t size)
     return text.size > 0;
 }
 
-void run_site(const struct run_file *f, struct node_site *site_out)
+static bool backend_rises(const struct run_file *f)
+{
+    const struct app_ops *job = app_find(f->job.name);
+
+    return job != NULL && job->rising;
+}
+
+bool run_goal_reached(const struct run_file *f, const struct run_tally_score *score)
+{
+    const struct run_stop *stop = &f->stop;
+    bool objective = backend_rises(f) ? score->objective >= stop->objective
+                                      : score->objective <= stop->objective;
+
+    return score->clock > 0 && ((stop->has_objective && objective) ||
+                                (stop->accuracy > 0 && score->accuracy >= stop->accuracy));
+}
+
+void run_site(const struct run_file *f, uint32_t site, struct node_site *site_out)
 {
     static const struct sync_policy *const policies[] = {
         [RUN_BSP] = &sync_bsp, [RUN_SSP] = &sync_ssp, [RUN_TAP] = &sync_tap};
-    const struct app_ops *job = app_find(f->job.name);
+    const struct run_site *s = &f->sites[site];
 
     *site_out = (struct node_site){
         .shards = f->shards,
-        .lanes = f->lanes,
+        .lanes = s->lanes,
         .delivery = f->sync.delivery,
         .sync = {.policy = policies[f->sync.barrier],
                  .staleness = f->sync.staleness,
                  .fixed_order = f->sync.order == RUN_FIXED,
                  .deadline_ns = f->sync.deadline_ns,
-                 .members_min = f->workers},
+                 .members_min = s->workers},
         .checkpoint_every = f->checkpoint.every,
         .checkpoint_keep = f->checkpoint.keep,
-        .goal = {.has_objective = f->stop.has_objective,
-                 .rising = job != NULL && job->rising,
-                 .objective = f->stop.objective,
-                 .accuracy = f->stop.accuracy},
     };
-    (void)snprintf(site_out->name, sizeof(site_out->name), "%s", f->name);
+    if (f->sites_count == 1) {
+        site_out->goal = (struct node_goal){.has_objective = f->stop.has_objective,
+                                            .rising = backend_rises(f),
+                                            .objective = f->stop.objective,
+                                            .accuracy = f->stop.accuracy};
+    }
+    (void)snprintf(site_out->name, sizeof(site_out->name), "%s", s->name);
 }
 
 struct app_config run_app_config(const struct run_file *f, uint32_t rank)

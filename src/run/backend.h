@@ -5,9 +5,10 @@
 #define RUN_BACKEND_H
 
 #include "run/file.h"
+#include "run/share.h"
 #include "run/tally.h"
 
-/* Bytes that went from one region to another, and what they cost. */
+/* Bytes that went from one region to another; run/cost.h says what they cost. */
 struct run_traffic {
     uint32_t regions;
     uint64_t *bytes; /* [from * regions + to]; inside a region too, where that is known. */
@@ -17,16 +18,12 @@ MUST_USE enum err run_traffic_init(struct run_traffic *t, uint32_t regions);
 void run_traffic_deinit(struct run_traffic *t);
 uint64_t run_traffic_between(const struct run_traffic *t, uint32_t from, uint32_t to);
 
-/* In billionths of a dollar, by the prices of the topology. */
-uint64_t run_traffic_cost(const struct run_traffic *t, const struct topo *topo, uint32_t from,
-                          uint32_t to);
 /* Over all pairs of different regions. */
 uint64_t run_traffic_total(const struct run_traffic *t);
-uint64_t run_traffic_cost_total(const struct run_traffic *t, const struct topo *topo);
 
 struct json_t;
 
-/* The group and the region of a worker. */
+/* The group and the region of a worker, by its index in the file. */
 const struct run_group *run_worker_group(const struct run_file *f, uint32_t rank);
 
 /* How it goes. */
@@ -40,6 +37,8 @@ struct run_picture {
     /* By rank: what the worker is doing, as "computing"; NULL: it is away. */
     const char *const *states;
     char waits[256]; /* Who waits for whom; empty: nobody, or not known. */
+    /* By site, at the end: what it shared with the others; NULL: it is not known. */
+    const struct run_share *shares;
 };
 
 enum run_end {
@@ -84,10 +83,15 @@ struct run_watcher {
  * waits for nobody. */
 bool run_waits(const struct json_t *status, char *out, size_t size);
 
-/* The settings of the site that a run file describes. */
-void run_site(const struct run_file *f, struct node_site *site_out);
+/* The settings of a site that a run file describes. If it is not the only one, it has no goal: its
+ * servers see only their own workers, and whoever runs all sites judges. */
+void run_site(const struct run_file *f, uint32_t site, struct node_site *site_out);
 
-/* The job of a run file for one worker; @options borrows from the file. */
+/* Is that as good as the goal of the file, if it has one? */
+bool run_goal_reached(const struct run_file *f, const struct run_tally_score *score);
+
+/* The job of a run file for one worker, by its index in the file; @options borrows from the file.
+ */
 struct app_config run_app_config(const struct run_file *f, uint32_t rank);
 
 /* Make a worker of the job and throw it away: what is wrong with options or data is found before

@@ -113,6 +113,35 @@ static enum err cost_machines(struct run_cost *c, const struct run_cost_config *
     return fits ? OK : cost_too_big(config, text);
 }
 
+bool run_cost_transfer(const struct topo *t, const struct run_traffic *traffic, uint32_t from,
+                       uint32_t to, uint64_t *nusd_out)
+{
+    const struct topo_link *link = topo_link_between(t, from, to);
+    uint64_t bytes = run_traffic_between(traffic, from, to);
+
+    if (from == to || bytes == 0) {
+        *nusd_out = 0;
+        return true;
+    }
+    return link != NULL && link->priced &&
+           cost_of(bytes, link->price_nusd_per_gb, COST_GB_BYTES, nusd_out);
+}
+
+bool run_cost_transfer_total(const struct topo *t, const struct run_traffic *traffic,
+                             uint64_t *nusd_out)
+{
+    uint32_t n = traffic->regions;
+    uint64_t total = 0, nusd;
+
+    for (uint32_t i = 0; i < n * n; i++) {
+        if (!run_cost_transfer(t, traffic, i / n, i % n, &nusd) || !cost_add(&total, nusd)) {
+            return false;
+        }
+    }
+    *nusd_out = total;
+    return true;
+}
+
 /* What the traffic costs that leaves one region. */
 static enum err cost_traffic(struct run_cost *c, const struct run_cost_config *config,
                              uint32_t from, struct err_text *text)
@@ -128,7 +157,7 @@ static enum err cost_traffic(struct run_cost *c, const struct run_cost_config *c
         if (link == NULL || !link->priced) {
             return cost_no_link(config, from, to, text);
         }
-        if (!cost_of(bytes, link->price_nusd_per_gb, COST_GB_BYTES, nusd) ||
+        if (!run_cost_transfer(config->topo, config->traffic, from, to, nusd) ||
             !cost_add(&c->regions[from].transfer_nusd, *nusd)) {
             return cost_too_big(config, text);
         }

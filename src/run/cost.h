@@ -56,6 +56,13 @@ uint64_t run_cost_link(const struct run_cost *c, uint32_t from, uint32_t to);
 const struct run_cost_part *run_cost_parts(const struct run_cost *c);
 uint64_t run_cost_total(const struct run_cost *c);
 
+/* What a link has carried so far costs, and what all have: without machines. False: a price that
+ * is needed is not known, or the sum is beyond what can be counted. */
+MUST_USE bool run_cost_transfer(const struct topo *t, const struct run_traffic *traffic,
+                                uint32_t from, uint32_t to, uint64_t *nusd_out);
+MUST_USE bool run_cost_transfer_total(const struct topo *t, const struct run_traffic *traffic,
+                                      uint64_t *nusd_out);
+
 enum { RUN_COST_TEXT_BYTES = 24 };
 
 struct run_cost_text {

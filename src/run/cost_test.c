@@ -339,9 +339,11 @@ static double naive(const struct fixture *f)
         usd += ((double)m->compute_ns + (double)m->wait_ns) / 3.6e12 * (double)price / 1e9;
     }
     for (uint32_t i = 0; i < n * n; i++) {
-        if (i / n != i % n) {
+        uint32_t from = i / n, to = i % n;
+
+        if (from != to) {
             usd += (double)f->traffic.bytes[i] / 1e18 *
-                   (double)topo_link_own(f->topo, i / n, i % n)->price_nusd_per_gb;
+                   (double)topo_link_own(f->topo, from, to)->price_nusd_per_gb;
         }
     }
     return usd;
@@ -403,6 +405,34 @@ static void test_parts_add_up_to_the_total(void **state)
     text_deinit(&map);
 }
 
+static void test_traffic_has_its_price_while_machines_have_none(void **state)
+{
+    uint64_t nusd = 7;
+    struct fixture f;
+
+    (void)state;
+    open_with(&f, json);
+    bytes(&f, EU, EU, GB); /* Inside. */
+    bytes(&f, EU, US, 2 * GB);
+    bytes(&f, AP, EU, GB);
+    assert_true(run_cost_transfer(f.topo, &f.traffic, EU, EU, &nusd));
+    assert_int_equal(nusd, 0);
+    assert_true(run_cost_transfer(f.topo, &f.traffic, EU, US, &nusd));
+    assert_int_equal(nusd, 40000000);
+    assert_true(run_cost_transfer(f.topo, &f.traffic, EU, AP, &nusd)); /* Nothing went there. */
+    assert_int_equal(nusd, 0);
+    assert_true(run_cost_transfer_total(f.topo, &f.traffic, &nusd));
+    assert_int_equal(nusd, 130000000);
+    bytes(&f, EU, AP, 1);
+    assert_false(run_cost_transfer(f.topo, &f.traffic, EU, AP, &nusd));
+    assert_false(run_cost_transfer_total(f.topo, &f.traffic, &nusd));
+    bytes(&f, EU, AP, 0);
+    bytes(&f, MOON, EU, 1); /* There is no link. */
+    assert_false(run_cost_transfer(f.topo, &f.traffic, MOON, EU, &nusd));
+    assert_int_equal(nusd, 130000000);
+    close_all(&f);
+}
+
 static void test_dollars_are_printed_with_four_decimals(void **state)
 {
     static const struct {
@@ -452,6 +482,7 @@ int main(void)
         cmocka_unit_test(test_times_beyond_the_limits_are_refused),
         cmocka_unit_test(test_bytes_beyond_the_limits_are_refused),
         cmocka_unit_test(test_parts_add_up_to_the_total),
+        cmocka_unit_test(test_traffic_has_its_price_while_machines_have_none),
         cmocka_unit_test(test_dollars_are_printed_with_four_decimals),
         cmocka_unit_test(test_memory_may_run_out),
     };

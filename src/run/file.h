@@ -6,23 +6,33 @@
 #define RUN_FILE_H
 
 #include "app/app.h"
+#include "codec/filter.h"
 #include "node/site.h"
+#include "sync/asp.h"
 #include "topo/topo.h"
 
 enum {
     RUN_FILE_BYTES_MAX = 1 << 20,
-    RUN_SERVERS_MAX = 64,
+    RUN_SERVERS_MAX = 64, /* Of all sites together. */
     RUN_SERVER_LANES_MAX = 16,
-    RUN_WORKERS_MAX = SYNC_MEMBERS_MAX, /* Of all groups together. */
+    RUN_WORKERS_MAX = SYNC_MEMBERS_MAX, /* Of all groups of all sites together. */
     RUN_FAULTS_MAX = 1024,
     RUN_PRINT_BYTES_MAX = TOPO_PRINT_BYTES_MAX + 4 * RUN_FILE_BYTES_MAX,
 };
 
 enum run_barrier { RUN_BSP, RUN_SSP, RUN_TAP };
 enum run_order { RUN_ARRIVAL, RUN_FIXED };
+enum run_preset { RUN_GAIA, RUN_ASYNC };
+enum run_weight { RUN_MEAN, RUN_SUM };
+enum run_leave_out { RUN_MAJORITY, RUN_ANY };
+enum run_layout {
+    RUN_SITES, /* Each site for itself. */
+    RUN_PLAIN, /* One site, each member where it is. */
+    RUN_LAN,   /* One site, all of it in one region. */
+};
 
 struct run_server {
-    const char *name;        /* Given, or s0, s1, ... by its place in the list. */
+    const char *name;        /* Given, or s0, s1, ... by its place in the list, behind "SITE-". */
     const char *region_name; /* ... */
     uint32_t region;         /* ... and its index in the topology. */
     uint32_t lanes;
@@ -38,6 +48,64 @@ struct run_group {
     uint32_t streams; /* Connections to each lane. */
     double slowdown;  /* Simulated compute time is multiplied by this. */
     uint32_t line;
+};
+
+/* Its servers, groups and workers are those of the file from the first on. */
+struct run_site {
+    const char *name;        /* Given, or that of its region; of a file without sites: the run's. */
+    const char *region_name; /* NULL: it may be in several. */
+    uint32_t region;
+    uint32_t circle; /* Index in .between.circles; zero if there are none. */
+    uint32_t servers_first;
+    uint32_t servers_count;
+    uint32_t groups_first;
+    uint32_t groups_count;
+    uint32_t workers_first;
+    uint32_t workers;
+    uint32_t lanes;   /* Of all its servers. */
+    uint32_t streams; /* Unless a group says otherwise, as the next. */
+    double slowdown;
+    uint32_t line;
+};
+
+/* A circle talks to circle .to through these of its sites, best first. */
+struct run_hubs {
+    uint32_t to;
+    uint32_t count;
+    uint32_t *sites;
+};
+
+/* Sites that all send to each other; files call it a group, as workers' are called too. */
+struct run_circle {
+    const char *name;
+    const char **site_names;
+    uint32_t sites_count;
+    struct run_hubs *hubs;
+    uint32_t hubs_count;
+};
+
+/* How sites share; node/between.h says what each is. */
+struct run_between {
+    enum run_preset preset;
+    const char *significance; /* As written, as the next; both are in .filter. */
+    const char *grain;
+    struct codec_filter filter;
+    double threshold;
+    enum asp_goal goal;
+    uint64_t staleness; /* MIRROR_UNBOUNDED: none. */
+    bool barrier;
+    enum run_weight weight;
+    uint32_t streams;
+    int64_t away_ns;
+    enum run_leave_out leave_out;
+    struct run_circle *circles;
+    uint32_t circles_count;
+};
+
+/* Of transfer between regions. Zero: no limit. */
+struct run_budget {
+    double max_usd;
+    double max_gb;
 };
 
 struct run_job {
@@ -99,10 +167,21 @@ struct run_file {
     uint32_t shards;
     struct run_server *servers;
     uint32_t servers_count;
-    uint32_t lanes; /* Of all servers. */
+    uint32_t lanes; /* Of each site. */
     struct run_group *groups;
     uint32_t groups_count;
     uint32_t workers; /* Of all groups. */
+    struct run_site *sites;
+    uint32_t sites_count; /* At least one. */
+    struct run_site *parts;
+    uint32_t parts_count; /* The sites as they are written; zero: the file has none. They are as
+                           * .sites unless the layout makes one of them. */
+    struct run_between between;
+    enum run_layout layout;
+    const char *lan_region;
+    const char *machine; /* Class, for prices. */
+    bool machine_said;   /* Else it is the default, and prices may be missing. */
+    struct run_budget budget;
     struct run_job job;
     struct run_sync sync;
     struct run_checkpoint checkpoint;
@@ -136,5 +215,22 @@ void run_file_print(const struct run_file *f, struct text *out);
 /* As they are written. */
 const char *run_barrier_name(enum run_barrier barrier);
 const char *run_order_name(enum run_order order);
+const char *run_preset_name(enum run_preset preset);
+const char *run_weight_name(enum run_weight weight);
+const char *run_leave_out_name(enum run_leave_out leave_out);
+const char *run_layout_name(enum run_layout layout);
+const char *run_goal_name(enum asp_goal goal);
+
+/* The site that a worker is of, by its index in the file. */
+const struct run_site *run_worker_site(const struct run_file *f, uint32_t worker);
+
+/* Does the line hit all of a site, as "at 3s kill site tokyo for 2s"? Then which (of .parts), how
+ * many bytes are before "site", and what is behind its name. */
+struct run_fault_site {
+    const struct run_site *site;
+    int head;
+    const char *rest;
+};
+bool run_fault_site(const struct run_file *f, const char *line, struct run_fault_site *out);
 
 #endif

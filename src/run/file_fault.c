@@ -67,6 +67,57 @@ static enum err fault_host(const struct fault_line *l, const char *name)
                      near.list, f->workers - 1);
 }
 
+static const struct run_site *fault_find_site(const struct run_file *f, const char *name)
+{
+    for (uint32_t i = 0; i < f->parts_count; i++) {
+        if (strcmp(f->parts[i].name, name) == 0) {
+            return &f->parts[i];
+        }
+    }
+    return NULL;
+}
+
+/* A server may be called "site" as well; then that is meant. */
+static bool fault_is_site(const struct run_file *f, const char *word)
+{
+    bool server = false;
+
+    for (uint32_t i = 0; i < f->servers_count; i++) {
+        server = server || strcmp(f->servers[i].name, "site") == 0;
+    }
+    return strcmp(word, "site") == 0 && f->parts_count > 0 && !server;
+}
+
+static enum err fault_site(const struct fault_line *l, const char *name)
+{
+    const struct run_file *f = l->r->f;
+    struct nearest near;
+
+    if (fault_find_site(f, name) != NULL) {
+        return OK;
+    }
+    nearest_init(&near, name);
+    for (uint32_t i = 0; i < f->parts_count; i++) {
+        nearest_offer(&near, f->parts[i].name);
+    }
+    return file_fail(l->r, ERR_MALFORMED, l->path.chars, "there is no site '%.40s': %s", name,
+                     nearest_hint(&near, "the sites are"));
+}
+
+bool run_fault_site(const struct run_file *f, const char *line, struct run_fault_site *out)
+{
+    char word[8], name[LIMIT_NAME_BYTES + 1];
+    int head = 0, size = 0;
+
+    /* at TIME FAULT site NAME ... */
+    if (sscanf(line, "at %*s %*s %n%7s %64s%n", &head, word, name, &size) != 2 ||
+        !fault_is_site(f, word)) {
+        return false;
+    }
+    *out = (struct run_fault_site){fault_find_site(f, name), head, line + size};
+    return out->site != NULL;
+}
+
 static enum err fault_region(const struct fault_line *l, const char *name)
 {
     const struct topo *t = l->r->f->topo;
@@ -115,7 +166,8 @@ static enum err fault_check_at(const struct fault_line *l)
     }
     switch (sim_fault_target(kind)) {
     case SIM_TARGET_HOST:
-        return fault_host(l, l->words[3]);
+        return fault_is_site(l->r->f, l->words[3]) ? fault_site(l, l->words[4])
+                                                   : fault_host(l, l->words[3]);
     case SIM_TARGET_LINK:
         rc = fault_region(l, l->words[3]);
         return rc == OK ? fault_region(l, l->words[4]) : rc;

@@ -17,124 +17,43 @@ enum {
 #define FILL_DEADLINE_MAX_NS INT64_C(86400000000000) /* A day. */
 #define FILL_TIME_MAX_NS INT64_C(31622400000000000)  /* A year. */
 
-static enum err fill_whole(const struct file_reader *r, const char *path, uint64_t *value,
-                           uint64_t fallback, uint64_t least, uint64_t most)
-{
-    if (file_find(r, path) == NULL) {
-        *value = fallback;
-        return OK;
-    }
-    if (*value < least || *value > most) {
-        return file_fail(r, ERR_MALFORMED, path,
-                         "%" PRIu64 " is out of range: write a whole number from %" PRIu64
-                         " to %" PRIu64,
-                         *value, least, most);
-    }
-    return OK;
-}
-
-static enum err fill_u32(const struct file_reader *r, const char *path, uint32_t *value,
-                         uint32_t fallback, uint32_t least, uint32_t most)
-{
-    uint64_t whole = *value;
-    enum err rc = fill_whole(r, path, &whole, fallback, least, most);
-
-    if (rc == OK) {
-        *value = (uint32_t)whole;
-    }
-    return rc;
-}
-
-static enum err fill_number(const struct file_reader *r, const char *path, double *value,
-                            double fallback, double least, double most)
-{
-    if (file_find(r, path) == NULL) {
-        *value = fallback;
-        return OK;
-    }
-    if (!(*value >= least && *value <= most)) {
-        return file_fail(r, ERR_MALFORMED, path, "%g is out of range: write a number from %g to %g",
-                         *value, least, most);
-    }
-    return OK;
-}
-
-static enum err fill_time(const struct file_reader *r, const char *path, int64_t *ns_out,
-                          int64_t fallback, int64_t least, int64_t most)
-{
-    const struct run_yaml *node = file_find(r, path);
-    struct units_text low, high;
-    struct err_text why;
-    int64_t ns = 0;
-    enum err rc;
-
-    if (node == NULL) {
-        *ns_out = fallback;
-        return OK;
-    }
-    if (node->kind != RUN_YAML_TEXT) {
-        return file_fail(r, ERR_MALFORMED, path, "has to be a time, such as 120s, but is %s",
-                         run_yaml_kind_name(node->kind));
-    }
-    rc = units_time_parse(node->chars, &ns, &why);
-    if (rc != OK) {
-        return file_fail(r, ERR_MALFORMED, path, "%.300s", why.text);
-    }
-    if (ns < least || ns > most) {
-        return file_fail(r, ERR_MALFORMED, path, "is out of range: write a time from %s to %s",
-                         units_time_print(least, &low), units_time_print(most, &high));
-    }
-    *ns_out = ns;
-    return OK;
-}
-
-static enum err fill_name(const struct file_reader *r, const char *path, const char *name)
-{
-    if (!topo_name_valid(name)) {
-        return file_fail(r, ERR_MALFORMED, path,
-                         "'%.40s' is not a name: use 1 to %d of the characters A-Z a-z 0-9 . _ -",
-                         name, LIMIT_NAME_BYTES);
-    }
-    return OK;
-}
-
-static enum err fill_region(const struct file_reader *r, const char *path, const char *name,
-                            uint32_t *index_out)
-{
-    const struct topo *t = r->f->topo;
-    struct nearest near;
-
-    if (topo_region_find(t, name, index_out)) {
-        return OK;
-    }
-    nearest_init(&near, name);
-    for (uint32_t i = 0; i < topo_regions(t); i++) {
-        nearest_offer(&near, topo_region_at(t, i)->name);
-    }
-    return file_fail(r, ERR_MALFORMED, path, "there is no region '%.40s' in the topology: %s", name,
-                     nearest_hint(&near, "the regions are"));
-}
-
 /* Workers are w0, w1, ...: a server of such a name could not be told from them. */
 static bool fill_is_worker(const char *name)
 {
     return name[0] == 'w' && name[1] != '\0' && strspn(name + 1, "0123456789") == strlen(name + 1);
 }
 
-static enum err fill_server_name(struct file_reader *r, const char *entry, uint32_t index)
+/* Whose name it is, for a complaint about another one. */
+static const char *fill_whose(const struct run_file *f, uint32_t server, char *out, size_t size)
+{
+    const struct run_site *p = f->parts;
+
+    if (f->parts_count == 0) {
+        (void)snprintf(out, size, "servers[%u]", server);
+        return out;
+    }
+    while (server >= p->servers_first + p->servers_count) {
+        p++;
+    }
+    (void)snprintf(out, size, "servers[%u] of site %s", server - p->servers_first, p->name);
+    return out;
+}
+
+enum err file_server_name(struct file_reader *r, const char *entry, uint32_t index,
+                          const char *made)
 {
     struct run_server *s = &r->f->servers[index];
     struct file_path path;
-    char made[16];
+    char whose[128];
     enum err rc = OK;
 
     (void)snprintf(path.chars, sizeof(path.chars), "%.40s.name", entry);
     if (s->name == NULL) {
-        (void)snprintf(made, sizeof(made), "s%u", index);
         s->name = run_arena_strdup(r->arena, made);
         rc = s->name == NULL ? ERR_NOMEM : OK;
-    } else {
-        rc = fill_name(r, path.chars, s->name);
+    }
+    if (rc == OK) {
+        rc = file_name(r, path.chars, s->name);
     }
     if (rc == OK && fill_is_worker(s->name)) {
         return file_fail(r, ERR_MALFORMED, path.chars,
@@ -143,7 +62,8 @@ static enum err fill_server_name(struct file_reader *r, const char *entry, uint3
     for (uint32_t i = 0; i < index && rc == OK; i++) {
         if (strcmp(r->f->servers[i].name, s->name) == 0) {
             rc = file_fail(r, ERR_MALFORMED, path.chars,
-                           "servers[%u] is called '%s' too: names have to differ", i, s->name);
+                           "%s is called '%s' too: names have to differ",
+                           fill_whose(r->f, i, whose, sizeof(whose)), s->name);
         }
     }
     return rc;
@@ -157,30 +77,45 @@ static enum err fill_servers(struct file_reader *r)
     for (uint32_t i = 0; i < f->servers_count && rc == OK; i++) {
         struct run_server *s = &f->servers[i];
         struct file_path entry, path;
+        char made[16];
 
         (void)snprintf(entry.chars, sizeof(entry.chars), "servers[%u]", i);
+        (void)snprintf(made, sizeof(made), "s%u", i);
         s->line = file_find(r, entry.chars)->place.line;
-        rc = fill_server_name(r, entry.chars, i);
+        rc = file_server_name(r, entry.chars, i, made);
         if (rc == OK) {
             (void)snprintf(path.chars, sizeof(path.chars), "servers[%u].region", i);
-            rc = fill_region(r, path.chars, s->region_name, &s->region);
+            rc = file_region(r, path.chars, s->region_name, &s->region);
         }
         if (rc == OK) {
             (void)snprintf(path.chars, sizeof(path.chars), "servers[%u].lanes", i);
-            rc = fill_u32(r, path.chars, &s->lanes, 1, 1, RUN_SERVER_LANES_MAX);
+            rc = file_u32(r, path.chars, &s->lanes, 1, 1, RUN_SERVER_LANES_MAX);
         }
         f->lanes += s->lanes;
     }
-    if (rc == OK && f->lanes > NODE_LANES_MAX) {
-        return file_fail(r, ERR_MALFORMED, "servers",
+    return rc;
+}
+
+/* Of all servers of a site, and what is spread over them. */
+static enum err fill_lanes(struct file_reader *r)
+{
+    struct run_file *f = r->f;
+
+    f->lanes = f->sites[0].lanes;
+    if (f->lanes > NODE_LANES_MAX) {
+        return file_fail(r, ERR_MALFORMED, f->parts_count > 0 ? "sites" : "servers",
                          "have %u lanes in all: at most %d are allowed", f->lanes, NODE_LANES_MAX);
     }
-    if (rc == OK && file_find(r, "shards") != NULL && f->shards < f->lanes) {
+    /* So that the layout can be changed and nothing else. */
+    if (f->parts_count > f->sites_count && f->shards < f->lanes) {
+        f->shards = f->lanes;
+    }
+    if (file_find(r, "shards") != NULL && f->shards < f->lanes) {
         return file_fail(r, ERR_MALFORMED, "shards",
                          "%u are too few for %u lanes: write %u to %d, or leave it out", f->shards,
                          f->lanes, f->lanes, NODE_SHARDS_MAX);
     }
-    return rc == OK ? fill_u32(r, "shards", &f->shards, f->lanes, f->lanes, NODE_SHARDS_MAX) : rc;
+    return file_u32(r, "shards", &f->shards, f->lanes, f->lanes, NODE_SHARDS_MAX);
 }
 
 static enum err fill_group(struct file_reader *r, uint32_t index)
@@ -192,18 +127,18 @@ static enum err fill_group(struct file_reader *r, uint32_t index)
     (void)snprintf(path.chars, sizeof(path.chars), "workers[%u]", index);
     g->line = file_find(r, path.chars)->place.line;
     (void)snprintf(path.chars, sizeof(path.chars), "workers[%u].region", index);
-    rc = fill_region(r, path.chars, g->region_name, &g->region);
+    rc = file_region(r, path.chars, g->region_name, &g->region);
     if (rc == OK) {
         (void)snprintf(path.chars, sizeof(path.chars), "workers[%u].count", index);
-        rc = fill_u32(r, path.chars, &g->count, 1, 1, RUN_WORKERS_MAX);
+        rc = file_u32(r, path.chars, &g->count, 1, 1, RUN_WORKERS_MAX);
     }
     if (rc == OK) {
         (void)snprintf(path.chars, sizeof(path.chars), "workers[%u].streams", index);
-        rc = fill_u32(r, path.chars, &g->streams, 1, 1, LIMIT_STREAMS_PER_PEER);
+        rc = file_u32(r, path.chars, &g->streams, 1, 1, LIMIT_STREAMS_PER_PEER);
     }
     if (rc == OK) {
         (void)snprintf(path.chars, sizeof(path.chars), "workers[%u].slowdown", index);
-        rc = fill_number(r, path.chars, &g->slowdown, 1, 0.001, 1000);
+        rc = file_number(r, path.chars, &g->slowdown, 1, 0.001, 1000);
     }
     return rc;
 }
@@ -243,11 +178,45 @@ static enum err fill_groups(struct file_reader *r)
         }
         f->workers += f->groups[i].count;
     }
-    if (rc == OK && f->workers > RUN_WORKERS_MAX) {
-        return file_fail(r, ERR_MALFORMED, "workers", "are %u in all: at most %d are allowed",
-                         f->workers, RUN_WORKERS_MAX);
+    return rc;
+}
+
+/* All servers and workers of the file are one site. */
+static enum err fill_home(struct file_reader *r)
+{
+    struct run_file *f = r->f;
+    enum err rc = fill_servers(r);
+
+    if (rc == OK) {
+        rc = fill_groups(r);
+    }
+    if (rc == OK) {
+        f->sites = run_arena_alloc(r->arena, 1, sizeof(*f->sites));
+        rc = f->sites == NULL ? ERR_NOMEM : OK;
+    }
+    if (rc == OK) {
+        f->sites_count = 1;
+        f->sites[0] = (struct run_site){.name = f->name,
+                                        .servers_count = f->servers_count,
+                                        .groups_count = f->groups_count,
+                                        .workers = f->workers,
+                                        .lanes = f->lanes};
     }
     return rc;
+}
+
+static enum err fill_members(struct file_reader *r)
+{
+    struct run_file *f = r->f;
+    enum err rc = file_find(r, "sites") != NULL ? file_sites(r) : fill_home(r);
+
+    if (rc == OK && f->workers > RUN_WORKERS_MAX) {
+        return file_fail(r, ERR_MALFORMED, f->parts_count > 0 ? "sites" : "workers",
+                         f->parts_count > 0 ? "have %u workers in all: at most %d are allowed"
+                                            : "are %u in all: at most %d are allowed",
+                         f->workers, RUN_WORKERS_MAX);
+    }
+    return rc == OK ? fill_lanes(r) : rc;
 }
 
 static enum err fill_job_name(struct file_reader *r)
@@ -364,27 +333,27 @@ static enum err fill_sync(struct file_reader *r)
                          barrier);
     }
     if (s->barrier == RUN_SSP) {
-        enum err rc = fill_u32(r, "sync.staleness", &s->staleness, 2, 0, SYNC_STALENESS_MAX);
+        enum err rc = file_u32(r, "sync.staleness", &s->staleness, 2, 0, SYNC_STALENESS_MAX);
 
         if (rc != OK) {
             return rc;
         }
     }
-    return fill_time(r, "sync.deadline", &s->deadline_ns, FILL_DEADLINE_NS, 0,
+    return file_time(r, "sync.deadline", &s->deadline_ns, FILL_DEADLINE_NS, 0,
                      FILL_DEADLINE_MAX_NS);
 }
 
 static enum err fill_stop(struct file_reader *r)
 {
     struct run_stop *s = &r->f->stop;
-    enum err rc = fill_whole(r, "stop.clocks", &s->clocks, 0, 1, FILL_CLOCKS_MAX);
+    enum err rc = file_whole(r, "stop.clocks", &s->clocks, 0, 1, FILL_CLOCKS_MAX);
 
     s->has_objective = file_find(r, "stop.objective") != NULL;
     if (rc == OK) {
-        rc = fill_number(r, "stop.accuracy", &s->accuracy, 0, 0.001, 1);
+        rc = file_number(r, "stop.accuracy", &s->accuracy, 0, 0.001, 1);
     }
     if (rc == OK) {
-        rc = fill_time(r, "stop.time", &s->time_ns, 0, 1, FILL_TIME_MAX_NS);
+        rc = file_time(r, "stop.time", &s->time_ns, 0, 1, FILL_TIME_MAX_NS);
     }
     if (rc == OK && file_find(r, "stop")->count == 0) {
         return file_fail(r, ERR_MALFORMED, "stop",
@@ -400,24 +369,24 @@ static enum err fill_stop(struct file_reader *r)
 static enum err fill_figures(struct file_reader *r)
 {
     struct run_file *f = r->f;
-    enum err rc = fill_name(r, "run", f->name);
+    enum err rc = file_name(r, "run", f->name);
 
     if (rc == OK) {
-        rc = fill_whole(r, "seed", &f->seed, 1, 0, UINT64_MAX);
+        rc = file_whole(r, "seed", &f->seed, 1, 0, UINT64_MAX);
     }
     if (rc == OK) {
-        rc = fill_u32(r, "checkpoint.every", &f->checkpoint.every, 0, 0, FILL_CLOCKS_MAX);
+        rc = file_u32(r, "checkpoint.every", &f->checkpoint.every, 0, 0, FILL_CLOCKS_MAX);
     }
     if (rc == OK) {
-        rc = fill_u32(r, "checkpoint.keep", &f->checkpoint.keep, 2, 1, FILL_KEEP_MAX);
+        rc = file_u32(r, "checkpoint.keep", &f->checkpoint.keep, 2, 1, FILL_KEEP_MAX);
     }
     if (rc == OK) {
-        rc = fill_u32(r, "evaluate.every", &f->evaluate.every, 10, 0, FILL_CLOCKS_MAX);
+        rc = file_u32(r, "evaluate.every", &f->evaluate.every, 10, 0, FILL_CLOCKS_MAX);
     }
     if (rc == OK) {
-        rc = fill_u32(r, "state.every", &f->state.every, 0, 0, FILL_CLOCKS_MAX);
+        rc = file_u32(r, "state.every", &f->state.every, 0, 0, FILL_CLOCKS_MAX);
     }
-    return rc == OK ? fill_number(r, "compute.gflops", &f->compute.gflops, 20, 0.001, 100000) : rc;
+    return rc == OK ? file_number(r, "compute.gflops", &f->compute.gflops, 20, 0.001, 100000) : rc;
 }
 
 enum err file_fill(struct file_reader *r)
@@ -425,10 +394,7 @@ enum err file_fill(struct file_reader *r)
     enum err rc = fill_figures(r);
 
     if (rc == OK) {
-        rc = fill_servers(r);
-    }
-    if (rc == OK) {
-        rc = fill_groups(r);
+        rc = fill_members(r);
     }
     if (rc == OK) {
         rc = fill_job(r);
@@ -436,5 +402,8 @@ enum err file_fill(struct file_reader *r)
     if (rc == OK) {
         rc = fill_sync(r);
     }
-    return rc == OK ? fill_stop(r) : rc;
+    if (rc == OK) {
+        rc = fill_stop(r);
+    }
+    return rc == OK ? file_between(r) : rc;
 }

@@ -2,6 +2,7 @@
 
 #include "base/units.h"
 #include "run/file.h"
+#include "sync/mirror.h"
 
 #include <inttypes.h>
 
@@ -44,6 +45,115 @@ static void print_groups(const struct run_file *f, struct text *out)
         topo_print_number(g->slowdown, out);
         text_add(out, "}\n");
     }
+}
+
+static void print_site(const struct run_file *f, const struct run_site *s, struct text *out)
+{
+    text_add(out, "  - name: ");
+    print_word(s->name, out);
+    text_add(out, "\n    region: ");
+    print_word(s->region_name, out);
+    text_add(out, "\n    servers:\n");
+    for (uint32_t i = 0; i < s->servers_count; i++) {
+        const struct run_server *server = &f->servers[s->servers_first + i];
+
+        text_add(out, "      - {name: ");
+        print_word(server->name, out);
+        text_addf(out, ", lanes: %u}\n", server->lanes);
+    }
+    text_add(out, "    workers:\n");
+    for (uint32_t i = 0; i < s->groups_count; i++) {
+        const struct run_group *g = &f->groups[s->groups_first + i];
+
+        text_addf(out, "      - {count: %u, streams: %u, slowdown: ", g->count, g->streams);
+        topo_print_number(g->slowdown, out);
+        text_add(out, "}\n");
+    }
+}
+
+static void print_names(const struct run_file *f, const uint32_t *sites, uint32_t count,
+                        struct text *out)
+{
+    text_add(out, "[");
+    for (uint32_t i = 0; i < count; i++) {
+        text_add(out, i == 0 ? "" : ", ");
+        print_word(f->parts[sites[i]].name, out);
+    }
+    text_add(out, "]");
+}
+
+static void print_circle(const struct run_file *f, const struct run_circle *c, struct text *out)
+{
+    text_add(out, "    - name: ");
+    print_word(c->name, out);
+    text_add(out, "\n      sites: [");
+    for (uint32_t i = 0; i < c->sites_count; i++) {
+        text_add(out, i == 0 ? "" : ", ");
+        print_word(c->site_names[i], out);
+    }
+    text_add(out, "]\n      hubs: {");
+    for (uint32_t i = 0; i < c->hubs_count; i++) {
+        text_add(out, i == 0 ? "" : ", ");
+        print_word(f->between.circles[c->hubs[i].to].name, out);
+        text_add(out, ": ");
+        print_names(f, c->hubs[i].sites, c->hubs[i].count, out);
+    }
+    text_add(out, "}\n");
+}
+
+static void print_between(const struct run_file *f, struct text *out)
+{
+    const struct run_between *b = &f->between;
+    char filter[CODEC_FILTER_TEXT_BYTES];
+    struct units_text away;
+
+    codec_filter_print(&b->filter, filter, sizeof(filter));
+    text_addf(out, "between:\n  preset: %s\n  significance: ", run_preset_name(b->preset));
+    print_word(filter, out);
+    text_addf(out, "\n  grain: %s\n  threshold: ", codec_grain_name(b->filter.grain));
+    topo_print_number(b->threshold, out);
+    text_addf(out, "\n  goal: %s\n  staleness: ", run_goal_name(b->goal));
+    if (b->staleness == MIRROR_UNBOUNDED) {
+        text_add(out, "none");
+    } else {
+        text_addf(out, "%" PRIu64, b->staleness);
+    }
+    text_addf(out, "\n  barrier: %s\n  weight: %s\n  streams: %u\n  away: %s\n  leave_out: %s\n",
+              b->barrier ? "true" : "false", run_weight_name(b->weight), b->streams,
+              units_time_print(b->away_ns, &away), run_leave_out_name(b->leave_out));
+    text_add(out, b->circles_count > 0 ? "  groups:\n" : "");
+    for (uint32_t i = 0; i < b->circles_count; i++) {
+        print_circle(f, &b->circles[i], out);
+    }
+}
+
+static void print_budget(const struct run_budget *b, struct text *out)
+{
+    if (b->max_usd > 0 || b->max_gb > 0) {
+        text_add(out, "budget: {");
+        if (b->max_usd > 0) {
+            text_add(out, "max_usd: ");
+            topo_print_number(b->max_usd, out);
+        }
+        if (b->max_gb > 0) {
+            text_add(out, b->max_usd > 0 ? ", max_gb: " : "max_gb: ");
+            topo_print_number(b->max_gb, out);
+        }
+        text_add(out, "}\n");
+    }
+}
+
+static void print_sites(const struct run_file *f, struct text *out)
+{
+    text_add(out, "sites:\n");
+    for (uint32_t i = 0; i < f->parts_count; i++) {
+        print_site(f, &f->parts[i], out);
+    }
+    print_between(f, out);
+    text_addf(out, "layout: %s\nlan_region: ", run_layout_name(f->layout));
+    print_word(f->lan_region, out);
+    text_add(out, "\n");
+    print_budget(&f->budget, out);
 }
 
 static void print_job(const struct run_job *job, struct text *out)
@@ -116,8 +226,17 @@ void run_file_print(const struct run_file *f, struct text *out)
     text_addf(out, "\nseed: %" PRIu64 "\ntopology: ", f->seed);
     topo_print(f->topo, 2, out); /* JSON is YAML. */
     text_addf(out, "\nshards: %u\n", f->shards);
-    print_servers(f, out);
-    print_groups(f, out);
+    if (f->parts_count > 0) {
+        print_sites(f, out);
+    } else {
+        print_servers(f, out);
+        print_groups(f, out);
+    }
+    if (f->machine_said) {
+        text_add(out, "machine: ");
+        print_word(f->machine, out);
+        text_add(out, "\n");
+    }
     print_job(&f->job, out);
     print_sync(&f->sync, out);
     text_addf(out, "checkpoint: {every: %u, keep: %u}\n", f->checkpoint.every, f->checkpoint.keep);

@@ -5,6 +5,7 @@
 
 #include "base/nearest.h"
 #include "run/file_state.h"
+#include "sync/mirror.h"
 
 #include <cyaml/cyaml.h>
 #include <errno.h>
@@ -18,6 +19,12 @@ static const cyaml_strval_t schema_barriers[] = {
 static const cyaml_strval_t schema_deliveries[] = {{"pull", NODE_PULL},
                                                    {"broadcast", NODE_BROADCAST}};
 static const cyaml_strval_t schema_orders[] = {{"arrival", RUN_ARRIVAL}, {"fixed", RUN_FIXED}};
+static const cyaml_strval_t schema_presets[] = {{"gaia", RUN_GAIA}, {"async", RUN_ASYNC}};
+static const cyaml_strval_t schema_goals[] = {{"speed", ASP_SPEED}, {"cost", ASP_COST}};
+static const cyaml_strval_t schema_weights[] = {{"mean", RUN_MEAN}, {"sum", RUN_SUM}};
+static const cyaml_strval_t schema_leaves[] = {{"majority", RUN_MAJORITY}, {"any", RUN_ANY}};
+static const cyaml_strval_t schema_layouts[] = {
+    {"sites", RUN_SITES}, {"plain", RUN_PLAIN}, {"lan", RUN_LAN}};
 
 #define OPTIONAL CYAML_FLAG_OPTIONAL
 #define CHOICE (CYAML_FLAG_OPTIONAL | CYAML_FLAG_STRICT)
@@ -34,6 +41,74 @@ static const cyaml_schema_field_t schema_group_fields[] = {
     CYAML_FIELD_UINT("count", OPTIONAL, struct run_group, count),
     CYAML_FIELD_UINT("streams", OPTIONAL, struct run_group, streams),
     CYAML_FIELD_FLOAT("slowdown", OPTIONAL, struct run_group, slowdown),
+    CYAML_FIELD_END,
+};
+
+/* "servers" and "workers" are numbers or lists; the lists are checked by the next two. */
+static const cyaml_schema_field_t schema_site_fields[] = {
+    CYAML_FIELD_STRING_PTR("name", OPTIONAL, struct run_site, name, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("region", 0, struct run_site, region_name, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_IGNORE("servers", OPTIONAL),
+    CYAML_FIELD_UINT("lanes", OPTIONAL, struct run_site, lanes),
+    CYAML_FIELD_IGNORE("workers", OPTIONAL),
+    CYAML_FIELD_UINT("streams", OPTIONAL, struct run_site, streams),
+    CYAML_FIELD_FLOAT("slowdown", OPTIONAL, struct run_site, slowdown),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t schema_site_server_fields[] = {
+    CYAML_FIELD_STRING_PTR("name", OPTIONAL, struct run_server, name, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_UINT("lanes", OPTIONAL, struct run_server, lanes),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t schema_site_group_fields[] = {
+    CYAML_FIELD_UINT("count", OPTIONAL, struct run_group, count),
+    CYAML_FIELD_UINT("streams", OPTIONAL, struct run_group, streams),
+    CYAML_FIELD_FLOAT("slowdown", OPTIONAL, struct run_group, slowdown),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t schema_site_name = {
+    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, CYAML_UNLIMITED)};
+
+static const cyaml_schema_field_t schema_circle_fields[] = {
+    CYAML_FIELD_STRING_PTR("name", 0, struct run_circle, name, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_SEQUENCE_COUNT("sites", CYAML_FLAG_POINTER, struct run_circle, site_names,
+                               sites_count, &schema_site_name, 1, MIRROR_SITES_MAX),
+    CYAML_FIELD_IGNORE("hubs", OPTIONAL),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t schema_circle = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct run_circle, schema_circle_fields)};
+
+static const cyaml_schema_field_t schema_between_fields[] = {
+    CYAML_FIELD_ENUM("preset", CHOICE, struct run_between, preset, schema_presets,
+                     CYAML_ARRAY_LEN(schema_presets)),
+    CYAML_FIELD_STRING_PTR("significance", OPTIONAL, struct run_between, significance, 0,
+                           CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("grain", OPTIONAL, struct run_between, grain, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_IGNORE("threshold", OPTIONAL),
+    CYAML_FIELD_ENUM("goal", CHOICE, struct run_between, goal, schema_goals,
+                     CYAML_ARRAY_LEN(schema_goals)),
+    CYAML_FIELD_IGNORE("staleness", OPTIONAL),
+    CYAML_FIELD_BOOL("barrier", OPTIONAL, struct run_between, barrier),
+    CYAML_FIELD_ENUM("weight", CHOICE, struct run_between, weight, schema_weights,
+                     CYAML_ARRAY_LEN(schema_weights)),
+    CYAML_FIELD_UINT("streams", OPTIONAL, struct run_between, streams),
+    CYAML_FIELD_IGNORE("away", OPTIONAL),
+    CYAML_FIELD_ENUM("leave_out", CHOICE, struct run_between, leave_out, schema_leaves,
+                     CYAML_ARRAY_LEN(schema_leaves)),
+    CYAML_FIELD_SEQUENCE_COUNT("groups", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                               struct run_between, circles, circles_count, &schema_circle, 1,
+                               MIRROR_GROUPS_MAX),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t schema_budget_fields[] = {
+    CYAML_FIELD_FLOAT("max_usd", OPTIONAL, struct run_budget, max_usd),
+    CYAML_FIELD_FLOAT("max_gb", OPTIONAL, struct run_budget, max_gb),
     CYAML_FIELD_END,
 };
 
@@ -89,16 +164,34 @@ static const cyaml_schema_value_t schema_server = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct run_server, schema_server_fields)};
 static const cyaml_schema_value_t schema_group = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct run_group, schema_group_fields)};
+static const cyaml_schema_value_t schema_site = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct run_site, schema_site_fields)};
+static const cyaml_schema_value_t schema_site_server = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct run_server, schema_site_server_fields)};
+static const cyaml_schema_value_t schema_site_group = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct run_group, schema_site_group_fields)};
+static const cyaml_schema_value_t schema_site_servers = {CYAML_VALUE_SEQUENCE(
+    CYAML_FLAG_POINTER, struct run_server, &schema_site_server, 1, RUN_SERVERS_MAX)};
+static const cyaml_schema_value_t schema_site_groups = {CYAML_VALUE_SEQUENCE(
+    CYAML_FLAG_POINTER, struct run_group, &schema_site_group, 1, RUN_WORKERS_MAX)};
 
 static const cyaml_schema_field_t schema_fields[] = {
     CYAML_FIELD_STRING_PTR("run", 0, struct run_file, name, 0, CYAML_UNLIMITED),
     CYAML_FIELD_UINT("seed", OPTIONAL, struct run_file, seed),
     CYAML_FIELD_IGNORE("topology", 0),
     CYAML_FIELD_UINT("shards", OPTIONAL, struct run_file, shards),
-    CYAML_FIELD_SEQUENCE("servers", CYAML_FLAG_POINTER, struct run_file, servers, &schema_server, 1,
-                         RUN_SERVERS_MAX),
-    CYAML_FIELD_SEQUENCE_COUNT("workers", CYAML_FLAG_POINTER, struct run_file, groups, groups_count,
-                               &schema_group, 1, RUN_WORKERS_MAX),
+    CYAML_FIELD_SEQUENCE("servers", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct run_file,
+                         servers, &schema_server, 1, RUN_SERVERS_MAX),
+    CYAML_FIELD_SEQUENCE_COUNT("workers", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct run_file,
+                               groups, groups_count, &schema_group, 1, RUN_WORKERS_MAX),
+    CYAML_FIELD_SEQUENCE("sites", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct run_file, sites,
+                         &schema_site, 1, MIRROR_SITES_MAX),
+    CYAML_FIELD_MAPPING("between", OPTIONAL, struct run_file, between, schema_between_fields),
+    CYAML_FIELD_ENUM("layout", CHOICE, struct run_file, layout, schema_layouts,
+                     CYAML_ARRAY_LEN(schema_layouts)),
+    CYAML_FIELD_STRING_PTR("lan_region", OPTIONAL, struct run_file, lan_region, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("machine", OPTIONAL, struct run_file, machine, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_MAPPING("budget", OPTIONAL, struct run_file, budget, schema_budget_fields),
     CYAML_FIELD_MAPPING("job", 0, struct run_file, job, schema_job_fields),
     CYAML_FIELD_MAPPING("sync", OPTIONAL, struct run_file, sync, schema_sync_fields),
     CYAML_FIELD_MAPPING("checkpoint", OPTIONAL, struct run_file, checkpoint,
@@ -120,8 +213,7 @@ static const char *schema_example(const char *key)
     static const char *const examples[][2] = {
         {"run", "run: NAME"},
         {"topology", "topology: FILE.json"},
-        {"servers", "servers: [{region: NAME}]"},
-        {"workers", "workers: [{region: NAME, count: 2}]"},
+        {"sites", "sites: [NAME, NAME]"},
         {"region", "region: NAME"},
         {"job", "job: {name: NAME}"},
         {"name", "name: NAME"},
@@ -195,6 +287,16 @@ static enum err schema_check_float(const struct file_reader *r, const struct run
     return OK;
 }
 
+static enum err schema_check_bool(const struct file_reader *r, const struct run_yaml *node,
+                                  const char *path)
+{
+    if (strcmp(node->chars, "true") != 0 && strcmp(node->chars, "false") != 0) {
+        return file_fail_at(r, ERR_MALFORMED, node->place, path,
+                            "'%.40s' is neither true nor false", node->chars);
+    }
+    return OK;
+}
+
 static enum err schema_check_choice(const struct file_reader *r, const struct run_yaml *node,
                                     const char *path, const cyaml_schema_value_t *schema)
 {
@@ -222,6 +324,9 @@ static enum err schema_check_text(const struct file_reader *r, const struct run_
     case CYAML_FLOAT:
         return node->kind != RUN_YAML_TEXT ? schema_wrong_kind(r, node, path, "a number")
                                            : schema_check_float(r, node, path);
+    case CYAML_BOOL:
+        return node->kind != RUN_YAML_TEXT ? schema_wrong_kind(r, node, path, "true or false")
+                                           : schema_check_bool(r, node, path);
     case CYAML_ENUM:
         return node->kind != RUN_YAML_TEXT ? schema_wrong_kind(r, node, path, "a word")
                                            : schema_check_choice(r, node, path, schema);
@@ -316,9 +421,80 @@ const char *run_order_name(enum run_order order)
     return schema_orders[order].str;
 }
 
+const char *run_preset_name(enum run_preset preset)
+{
+    return schema_presets[preset].str;
+}
+
+const char *run_weight_name(enum run_weight weight)
+{
+    return schema_weights[weight].str;
+}
+
+const char *run_leave_out_name(enum run_leave_out leave_out)
+{
+    return schema_leaves[leave_out].str;
+}
+
+const char *run_layout_name(enum run_layout layout)
+{
+    return schema_layouts[layout].str;
+}
+
+const char *run_goal_name(enum asp_goal goal)
+{
+    return schema_goals[goal].str;
+}
+
+/* A file has sites, or servers and workers, which are those of one. */
+static enum err schema_check_form(const struct file_reader *r)
+{
+    static const char *const ones[][2] = {{"servers", "[{region: NAME}]"},
+                                          {"workers", "[{region: NAME, count: 2}]"}};
+    static const char *const many[] = {"between", "layout", "lan_region", "budget"};
+    bool sites = file_find(r, "sites") != NULL;
+
+    for (size_t i = 0; i < 2; i++) {
+        const struct run_yaml *node = run_yaml_get(r->root, ones[i][0]);
+
+        if (sites && node != NULL) {
+            return file_fail_at(r, ERR_MALFORMED, node->key_place, ones[i][0],
+                                "the file has sites: give each of them its %s instead", ones[i][0]);
+        }
+        if (!sites && node == NULL) {
+            return file_fail(r, ERR_MALFORMED, "", "'%s' is missing: write %s: %s, or sites",
+                             ones[i][0], ones[i][0], ones[i][1]);
+        }
+    }
+    for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++) {
+        const struct run_yaml *node = run_yaml_get(r->root, many[i]);
+
+        if (!sites && node != NULL) {
+            return file_fail_at(r, ERR_MALFORMED, node->key_place, many[i],
+                                "belongs to files with sites: leave it out, or write sites instead "
+                                "of servers and workers");
+        }
+    }
+    return OK;
+}
+
 enum err file_check(const struct file_reader *r)
 {
-    return schema_check(r, r->root, "", &schema_root);
+    enum err rc = schema_check(r, r->root, "", &schema_root);
+
+    return rc == OK ? schema_check_form(r) : rc;
+}
+
+enum err file_check_servers(const struct file_reader *r, const struct run_yaml *node,
+                            const char *path)
+{
+    return schema_check(r, node, path, &schema_site_servers);
+}
+
+enum err file_check_workers(const struct file_reader *r, const struct run_yaml *node,
+                            const char *path)
+{
+    return schema_check(r, node, path, &schema_site_groups);
 }
 
 enum err file_load(struct file_reader *r)

@@ -37,8 +37,32 @@ enum err file_fail_at(const struct file_reader *r, enum err rc, struct topo_plac
 /* What is at @path, or NULL. */
 const struct run_yaml *file_find(const struct file_reader *r, const char *path);
 
+/* What is at @path if it is there, within its limits; else @fallback (file_value.c). @value holds
+ * what was read of it. */
+MUST_USE enum err file_whole(const struct file_reader *r, const char *path, uint64_t *value,
+                             uint64_t fallback, uint64_t least, uint64_t most);
+MUST_USE enum err file_u32(const struct file_reader *r, const char *path, uint32_t *value,
+                           uint32_t fallback, uint32_t least, uint32_t most);
+MUST_USE enum err file_number(const struct file_reader *r, const char *path, double *value,
+                              double fallback, double least, double most);
+
+/* The same for a time with its unit. */
+MUST_USE enum err file_time(const struct file_reader *r, const char *path, int64_t *ns_out,
+                            int64_t fallback, int64_t least, int64_t most);
+
+/* Is it a name? Is it one of a region? */
+MUST_USE enum err file_name(const struct file_reader *r, const char *path, const char *name);
+MUST_USE enum err file_region(const struct file_reader *r, const char *path, const char *name,
+                              uint32_t *index_out);
+
 /* Check the tree against the schema (file_schema.c): keys, kinds, numbers, choices. */
 MUST_USE enum err file_check(const struct file_reader *r);
+
+/* The same for the lists of servers and of workers of a site, which may be numbers instead. */
+MUST_USE enum err file_check_servers(const struct file_reader *r, const struct run_yaml *node,
+                                     const char *path);
+MUST_USE enum err file_check_workers(const struct file_reader *r, const struct run_yaml *node,
+                                     const char *path);
 
 /* Let libcyaml make r->f of a text that file_check() found good. ERR_INVALID if it does not agree:
  * a defect of the check, which tests and fuzzing look for. */
@@ -49,6 +73,17 @@ MUST_USE enum err file_topology(struct file_reader *r);
 
 /* Defaults, limits, and what has to go together (file_fill.c). */
 MUST_USE enum err file_fill(struct file_reader *r);
+
+/* The name of a server, once its line is known: @entry is its path (file_fill.c). */
+MUST_USE enum err file_server_name(struct file_reader *r, const char *entry, uint32_t index,
+                                   const char *made);
+
+/* The sites of the file, with their servers and workers, and how they are laid out
+ * (file_sites.c). */
+MUST_USE enum err file_sites(struct file_reader *r);
+
+/* How sites share, and money (file_between.c). */
+MUST_USE enum err file_between(struct file_reader *r);
 
 /* The lines of "faults" (file_fault.c), once members and regions are known. */
 MUST_USE enum err file_faults(struct file_reader *r);

@@ -54,14 +54,36 @@ static const struct wrong wrongs[] = {
     {WHOLE, "[[[[[[[[[[[[[[[[[a]]]]]]]]]]]]]]]]]\n", "1:17: more than 16 levels deep"},
     {"run: demo\n", "", "1:1: 'run' is missing: write run: NAME"},
     {TOPOLOGY, "", "1:1: 'topology' is missing: write topology: FILE.json"},
-    {SERVERS "\n", "", "1:1: 'servers' is missing: write servers: [{region: NAME}]"},
-    {WORKERS "\n", "", "1:1: 'workers' is missing: write workers: [{region: NAME, count: 2}]"},
+    {SERVERS "\n", "", "1:1: 'servers' is missing: write servers: [{region: NAME}], or sites"},
+    {WORKERS "\n", "",
+     "1:1: 'workers' is missing: write workers: [{region: NAME, count: 2}], or sites"},
     {JOB "\n", "", "1:1: 'job' is missing: write job: {name: NAME}"},
     {STOP "\n", "", "1:1: 'stop' is missing: write stop: {clocks: 200}"},
     {WORKERS, "worker: [{region: us}]", "6:1: worker: no such key: did you mean 'workers'?"},
     {SERVERS, SERVERS "\nepochs: 3",
-     "6:1: epochs: no such key: there are run, seed, topology, shards, servers, workers, job, "
-     "sync, checkpoint, evaluate, state, stop, faults, compute"},
+     "6:1: epochs: no such key: there are run, seed, topology, shards, servers, workers, sites, "
+     "between, layout, lan_region, machine, budget, job, sync, checkpoint, evaluate, state, stop, "
+     "faults, compute"},
+    {SERVERS, SERVERS "\nsites: [{region: eu}]",
+     "5:1: servers: the file has sites: give each of them its servers instead"},
+    {SERVERS, "sites: [{region: eu}]",
+     "6:1: workers: the file has sites: give each of them its workers instead"},
+    {SERVERS, SERVERS "\nbetween: {}",
+     "6:1: between: belongs to files with sites: leave it out, or write sites instead of servers "
+     "and workers"},
+    {SERVERS, SERVERS "\nlayout: lan",
+     "6:1: layout: belongs to files with sites: leave it out, or write sites instead of servers "
+     "and workers"},
+    {SERVERS, SERVERS "\nlan_region: eu",
+     "6:1: lan_region: belongs to files with sites: leave it out, or write sites instead of "
+     "servers "
+     "and workers"},
+    {SERVERS, SERVERS "\nbudget: {max_gb: 1}",
+     "6:1: budget: belongs to files with sites: leave it out, or write sites instead of servers "
+     "and workers"},
+    {SERVERS, SERVERS "\nmachine: cpu",
+     "6:10: machine: region us has no price for machines of class 'cpu': add it to the "
+     "usd_per_hour of that region, or leave 'machine' out"},
     {SERVERS, "servers: [{regoin: eu}]",
      "5:12: servers[0].regoin: no such key: did you mean 'region'?"},
     {SERVERS, "servers: [{lanes: 1}]", "5:11: servers[0]: 'region' is missing: write region: NAME"},
@@ -247,50 +269,254 @@ static const struct wrong wrongs[] = {
      "10:5: faults[0]: is longer than 255 bytes"},
 };
 
-static const char good[] = WHOLE;
+#define SITES "sites: [{region: eu, workers: 2}, {name: west, region: us}]"
+#define BETWEEN "between: {staleness: 4}"
+#define GROUPS(first, second) "between: {groups: [" first ", " second "]}"
+#define MANY                                                                                       \
+    "run: demo\n"                                                                                  \
+    "topology:\n"                                                                                  \
+    "  regions: [{name: eu, usd_per_hour: 1}, {name: us, usd_per_hour: {gpu: 2}}, moon]\n"         \
+    "  links: [{between: [eu, us], rate: 100mbit, delay: 40ms}]\n" SITES "\n" BETWEEN "\n" JOB     \
+    "\n" STOP "\n"
 
-static void spoil(const struct wrong *w, char *out, size_t size)
+/* The same for a file with sites. */
+static const struct wrong wrong_sites[] = {
+    {SITES, "sites: {eu: 1}", "5:8: sites: has to be a list, but is a mapping"},
+    {SITES, "sites: []", "5:8: sites: has 0 entries: write 1 to 64 of them"},
+    {SITES, "sites: [eu]", "5:9: sites[0]: has to be a mapping (key: value), but is a text"},
+    {SITES, "sites: [{name: eu}]", "5:9: sites[0]: 'region' is missing: write region: NAME"},
+    {SITES, "sites: [{region: eu, worker: 2}]",
+     "5:22: sites[0].worker: no such key: did you mean 'workers'?"},
+    {SITES, "sites: [{region: usa}]",
+     "5:18: sites[0].region: there is no region 'usa' in the topology: did you mean 'us'?"},
+    {SITES, "sites: [{region: eu, name: a b}]",
+     "5:28: sites[0].name: 'a b' is not a name: use 1 to 64 of the characters A-Z a-z 0-9 . _ -"},
+    {SITES, "sites: [{region: eu}, {region: us, name: eu}]",
+     "5:42: sites[1].name: sites[0] is called 'eu' too: names have to differ"},
+    {SITES, "sites: [{region: eu, name: a}, {region: eu, name: b}]",
+     "5:41: sites[1].region: site 'a' is in eu already: make one site of both"},
+    {SITES, "sites: [{region: eu, servers: 0}]",
+     "5:31: sites[0].servers: has to be a whole number from 1 to 64, or a list of servers"},
+    {SITES, "sites: [{region: eu, servers: 65}]",
+     "5:31: sites[0].servers: has to be a whole number from 1 to 64, or a list of servers"},
+    {SITES, "sites: [{region: eu, servers: two}]",
+     "5:31: sites[0].servers: has to be a whole number from 1 to 64, or a list of servers"},
+    {SITES, "sites: [{region: eu, servers: {name: a}}]",
+     "5:31: sites[0].servers: has to be a whole number from 1 to 64, or a list of servers"},
+    {SITES, "sites: [{region: eu, workers: 257}]",
+     "5:31: sites[0].workers: has to be a whole number from 1 to 256, or a list of workers"},
+    {SITES, "sites: [{region: eu, servers: []}]",
+     "5:31: sites[0].servers: has 0 entries: write 1 to 64 of them"},
+    {SITES, "sites: [{region: eu, servers: [{region: us}]}]",
+     "5:33: sites[0].servers[0].region: no such key: there are name, lanes"},
+    {SITES, "sites: [{region: eu, servers: [{lanes: 17}]}]",
+     "5:40: sites[0].servers[0].lanes: 17 is out of range: write a whole number from 1 to 16"},
+    {SITES, "sites: [{region: eu, servers: [{name: w3}]}]",
+     "5:39: sites[0].servers[0].name: 'w3' is the name of a worker: workers are called w0, w1, "
+     "..."},
+    {SITES, "sites: [{region: eu, servers: [{name: x}]}, {region: us, servers: [{name: x}]}]",
+     "5:75: sites[1].servers[0].name: servers[0] of site eu is called 'x' too: names have to "
+     "differ"},
+    {SITES,
+     "sites: [{region: eu, name: "
+     "a123456789b123456789c123456789d123456789e123456789f123456789g12}]",
+     "5:9: sites[0].servers[0]: is called "
+     "'a123456789b123456789c123456789d123456789e123456789f123456789g12-s0', which is too long: "
+     "give "
+     "the site a shorter name, or its servers names"},
+    {SITES, "sites: [{region: eu, lanes: 0}]",
+     "5:29: sites[0].lanes: 0 is out of range: write a whole number from 1 to 16"},
+    {SITES, "sites: [{region: eu, streams: 99}]",
+     "5:31: sites[0].streams: 99 is out of range: write a whole number from 1 to 16"},
+    {SITES, "sites: [{region: eu, slowdown: 0}]",
+     "5:32: sites[0].slowdown: 0 is out of range: write a number from 0.001 to 1000"},
+    {SITES, "sites: [{region: eu, workers: [{count: 0}]}]",
+     "5:40: sites[0].workers[0].count: 0 is out of range: write a whole number from 1 to 256"},
+    {SITES, "sites: [{region: eu, workers: [{streams: x}]}]",
+     "5:42: sites[0].workers[0].streams: 'x' is not a whole number"},
+    {SITES, "sites: [{region: eu, workers: [{slowdown: 1e9}]}]",
+     "5:43: sites[0].workers[0].slowdown: 1e+09 is out of range: write a number from 0.001 to "
+     "1000"},
+    {SITES, "sites: [{region: eu}, {region: us, servers: 2}]",
+     "5:23: sites[1]: 'us' has 2 lanes in all, and 'eu' has 1: all sites must have as many; "
+     "change its servers or their lanes"},
+    {SITES, "sites: [{region: eu}, {region: moon}]",
+     "5:32: sites[1].region: the topology has no link from moon to eu, and site eu is in eu: add "
+     "the link, or a default_link"},
+    {SITES, "sites: [{region: eu, servers: 40}, {region: us, servers: 40}]",
+     "5:8: sites: have 80 servers up to 'us': at most 64 are allowed in all"},
+    {SITES, "sites: [{region: eu, workers: 200}, {region: us, workers: 57}]",
+     "5:8: sites: have 257 workers in all: at most 256 are allowed"},
+    {SITES, "sites: [{region: eu, servers: 17, lanes: 16}]",
+     "5:8: sites: have 272 lanes in all: at most 256 are allowed"},
+    {SITES, SITES "\nshards: 0",
+     "6:9: shards: 0 are too few for 1 lanes: write 1 to 4096, or leave it out"},
+    {SITES, SITES "\nlayout: site",
+     "6:9: layout: 'site' is not one of sites, plain, lan: did you "
+     "mean 'sites'?"},
+    {SITES, SITES "\nlan_region: mon",
+     "6:13: lan_region: there is no region 'mon' in the topology: did you mean 'moon'?"},
+    {BETWEEN, "between: 3", "6:10: between: has to be a mapping (key: value), but is a text"},
+    {BETWEEN, "between: {stale: 3}", "6:11: between.stale: no such key: did you mean 'staleness'?"},
+    {BETWEEN, "between: {colour: 3}",
+     "6:11: between.colour: no such key: there are preset, significance, grain, threshold, goal, "
+     "staleness, barrier, weight, streams, away, leave_out, groups"},
+    {BETWEEN, "between: {preset: giaa}",
+     "6:19: between.preset: 'giaa' is not one of gaia, async: did you mean 'gaia'?"},
+    {BETWEEN, "between: {goal: fun}", "6:17: between.goal: 'fun' is not one of speed, cost"},
+    {BETWEEN, "between: {weight: men}",
+     "6:19: between.weight: 'men' is not one of mean, sum: did you mean 'mean'?"},
+    {BETWEEN, "between: {leave_out: all}",
+     "6:22: between.leave_out: 'all' is not one of majority, any"},
+    {BETWEEN, "between: {barrier: yes}", "6:20: between.barrier: 'yes' is neither true nor false"},
+    {BETWEEN, "between: {barrier: [true]}",
+     "6:20: between.barrier: has to be true or false, but is a list"},
+    {BETWEEN, "between: {threshold: much}",
+     "6:22: between.threshold: has to be a number or a percentage, such as 0.01 or 1%"},
+    {BETWEEN, "between: {threshold: 1e1%}",
+     "6:22: between.threshold: has to be a number or a percentage, such as 0.01 or 1%"},
+    {BETWEEN, "between: {threshold: '%'}",
+     "6:22: between.threshold: has to be a number or a percentage, such as 0.01 or 1%"},
+    {BETWEEN, "between: {threshold: [1]}",
+     "6:22: between.threshold: has to be a number or a percentage, such as 0.01 or 1%"},
+    {BETWEEN, "between: {threshold: -1}",
+     "6:22: between.threshold: the threshold is -1, but must be a number from 0 to 1000000"},
+    {BETWEEN, "between: {threshold: 1e7}",
+     "6:22: between.threshold: the threshold is 1e+07, but must be a number from 0 to 1000000"},
+    {BETWEEN, "between: {staleness: -1}",
+     "6:22: between.staleness: has to be a whole number of clocks from 0 to 1048576, or none"},
+    {BETWEEN, "between: {staleness: 1048577}",
+     "6:22: between.staleness: has to be a whole number of clocks from 0 to 1048576, or none"},
+    {BETWEEN, "between: {staleness: [1]}",
+     "6:22: between.staleness: has to be a whole number of clocks from 0 to 1048576, or none"},
+    {BETWEEN, "between: {streams: 0}",
+     "6:20: between.streams: 0 is out of range: write a whole number from 1 to 16"},
+    {BETWEEN, "between: {away: soon}",
+     "6:17: between.away: 'soon' is not a time: write a number and its unit (ns, us, ms, s, min or "
+     "h), such as 40ms"},
+    {BETWEEN, "between: {away: 25h}",
+     "6:17: between.away: is out of range: write a time from 0ns to 86400s"},
+    {BETWEEN, "between: {groups: []}",
+     "6:19: between.groups: has 0 entries: write 1 to 32 of them"},
+    {BETWEEN, "between: {groups: [{name: a, sites: []}]}",
+     "6:37: between.groups[0].sites: has 0 entries: write 1 to 64 of them"},
+    {BETWEEN, "between: {groups: [{name: a}]}",
+     "6:20: between.groups[0]: 'sites' is missing: write sites: [NAME, NAME]"},
+    {BETWEEN, "between: {groups: [{sites: [eu]}]}",
+     "6:20: between.groups[0]: 'name' is missing: write name: NAME"},
+    {BETWEEN, GROUPS("{name: a b, sites: [eu]}", "{name: b, sites: [west]}"),
+     "6:27: between.groups[0].name: 'a b' is not a name: use 1 to 64 of the characters A-Z a-z 0-9 "
+     ". _ -"},
+    {BETWEEN, GROUPS("{name: a, sites: [eu]}", "{name: a, sites: [west]}"),
+     "6:51: between.groups[1].name: groups[0] is called 'a' too: names have to differ"},
+    {BETWEEN, GROUPS("{name: a, sites: [eu]}", "{name: b, sites: [wset]}"),
+     "6:62: between.groups[1].sites[0]: there is no site 'wset': did you mean 'west'?"},
+    {BETWEEN, GROUPS("{name: a, sites: [eu]}", "{name: b, sites: [west, eu]}"),
+     "6:68: between.groups[1].sites[1]: site 'eu' is in group 'a' already: a site is in one group"},
+    {BETWEEN, "between: {groups: [{name: a, sites: [eu]}]}",
+     "6:19: between.groups: site 'west' is in no group: add it to one"},
+    {BETWEEN, GROUPS("{name: a, sites: [eu], hubs: eu}", "{name: b, sites: [west]}"),
+     "6:49: between.groups[0].hubs: has to be a mapping (group: site), but is a text"},
+    {BETWEEN, GROUPS("{name: a, sites: [eu], hubs: {c: eu}}", "{name: b, sites: [west]}"),
+     "6:50: between.groups[0].hubs: there is no group 'c': the groups are a, b"},
+    {BETWEEN, GROUPS("{name: a, sites: [eu], hubs: {a: eu}}", "{name: b, sites: [west]}"),
+     "6:50: between.groups[0].hubs: 'a' is this group: name hubs for the others"},
+    {BETWEEN, GROUPS("{name: a, sites: [eu], hubs: {b: []}}", "{name: b, sites: [west]}"),
+     "6:53: between.groups[0].hubs: has to be the name of a site, or a list of them"},
+    {BETWEEN, GROUPS("{name: a, sites: [eu], hubs: {b: {x: eu}}}", "{name: b, sites: [west]}"),
+     "6:53: between.groups[0].hubs: has to be the name of a site, or a list of them"},
+    {BETWEEN, GROUPS("{name: a, sites: [eu], hubs: {b: [[eu]]}}", "{name: b, sites: [west]}"),
+     "6:54: between.groups[0].hubs: a hub has to be the name of a site, but is a list"},
+    {BETWEEN, GROUPS("{name: a, sites: [eu], hubs: {b: ue}}", "{name: b, sites: [west]}"),
+     "6:53: between.groups[0].hubs: there is no site 'ue': did you mean 'eu'?"},
+    {BETWEEN, GROUPS("{name: a, sites: [eu], hubs: {b: west}}", "{name: b, sites: [west]}"),
+     "6:53: between.groups[0].hubs: site 'west' is in group 'b': a hub is a site of its own group, "
+     "'a'"},
+    {BETWEEN, GROUPS("{name: a, sites: [eu], hubs: {b: [eu, eu]}}", "{name: b, sites: [west]}"),
+     "6:58: between.groups[0].hubs: 'eu' is named twice: leave one out"},
+    {BETWEEN, "machine: CPU",
+     "6:10: machine: 'CPU' is not a class of machines: use 1 to 16 of the characters a-z 0-9 -"},
+    {BETWEEN, "machine: cpu",
+     "6:10: machine: region us has no price for machines of class 'cpu': add it to the "
+     "usd_per_hour of that region, or leave 'machine' out"},
+    {BETWEEN, "machine: gpu",
+     "6:10: machine: needs prices, and the link from eu to us has none: add a price (dollars per "
+     "gigabyte, 0 if it is free) to it"},
+    {BETWEEN, "budget: {}", "6:9: budget: write max_usd, max_gb or both"},
+    {BETWEEN, "budget: {max_usd: 1}",
+     "6:19: budget.max_usd: needs prices, and the link from eu to us has none: add a price "
+     "(dollars per gigabyte, 0 if it is free) to it"},
+    {BETWEEN, "budget: {max_gb: 0}",
+     "6:18: budget.max_gb: 0 is out of range: write a number from 1e-06 to 1e+09"},
+    {BETWEEN, "budget: {max_usd: 2e9}",
+     "6:19: budget.max_usd: 2e+09 is out of range: write a number from 1e-06 to 1e+09"},
+    {STOP, STOP "\nfaults: [at 1s kill site wset for 1s]",
+     "9:10: faults[0]: there is no site 'wset': did you mean 'west'?"},
+};
+
+static const char good[] = WHOLE;
+static const char many[] = MANY;
+
+static void spoil(const char *whole, const struct wrong *w, char *out, size_t size)
 {
-    const char *at = strstr(good, w->part);
+    const char *at = strstr(whole, w->part);
 
     assert_non_null(at);
     assert_null(strstr(at + 1, w->part));
-    (void)snprintf(out, size, "%.*s%s%s", (int)(at - good), good, w->by, at + strlen(w->part));
+    (void)snprintf(out, size, "%.*s%s%s", (int)(at - whole), whole, w->by, at + strlen(w->part));
 }
 
-static void test_the_good_file_is_good(void **state)
+static void test_the_good_files_are_good(void **state)
 {
-    struct run_file *f = NULL;
-    struct err_text why = {""};
+    static const char *const texts[] = {good, many};
 
     (void)state;
-    assert_int_equal(run_file_parse("r.yaml", NULL, good, strlen(good), &f, &why), OK);
-    run_file_free(f);
+    for (size_t i = 0; i < 2; i++) {
+        struct run_file *f = NULL;
+        struct err_text why = {""};
+
+        assert_int_equal(run_file_parse("r.yaml", NULL, texts[i], strlen(texts[i]), &f, &why), OK);
+        run_file_free(f);
+    }
+}
+
+static void expect_wrong(const char *whole, const struct wrong *w)
+{
+    char spoiled[2048], expected[ERR_TEXT_BYTES];
+    struct run_file *f = NULL;
+    struct err_text why = {""};
+    enum err rc;
+
+    spoil(whole, w, spoiled, sizeof(spoiled));
+    rc = run_file_parse("r.yaml", ".", spoiled, strlen(spoiled), &f, &why);
+    (void)snprintf(expected, sizeof(expected), "r.yaml:%s", w->complaint);
+    assert_string_equal(why.text, expected);
+    assert_true(rc == ERR_MALFORMED || rc == ERR_TOO_BIG);
+    assert_null(f);
 }
 
 static void test_every_mistake_has_its_words_and_its_place(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++) {
-        char spoiled[2048], expected[ERR_TEXT_BYTES];
-        struct run_file *f = NULL;
-        struct err_text why = {""};
-        enum err rc;
+        expect_wrong(good, &wrongs[i]);
+    }
+}
 
-        spoil(&wrongs[i], spoiled, sizeof(spoiled));
-        rc = run_file_parse("r.yaml", ".", spoiled, strlen(spoiled), &f, &why);
-        (void)snprintf(expected, sizeof(expected), "r.yaml:%s", wrongs[i].complaint);
-        assert_string_equal(why.text, expected);
-        assert_true(rc == ERR_MALFORMED || rc == ERR_TOO_BIG);
-        assert_null(f);
+static void test_every_mistake_with_sites_has_its_words_and_its_place(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong_sites) / sizeof(wrong_sites[0]); i++) {
+        expect_wrong(many, &wrong_sites[i]);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_good_file_is_good),
+        cmocka_unit_test(test_the_good_files_are_good),
         cmocka_unit_test(test_every_mistake_has_its_words_and_its_place),
+        cmocka_unit_test(test_every_mistake_with_sites_has_its_words_and_its_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

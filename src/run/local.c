@@ -567,13 +567,26 @@ static void local_go(struct local *l)
     }
 }
 
+enum err run_local_check(const struct run_file *f, const char *name, struct err_text *text)
+{
+    return f->sites_count == 1
+               ? OK
+               : err_text_set(text, ERR_INVALID,
+                              "%.128s:%u: sites: they are %u, and --on local runs one site; use "
+                              "--on sim, or make one of them: layout: plain",
+                              name, f->sites[0].line, f->sites_count);
+}
+
 enum err run_local(const struct run_file *f, const struct run_watcher *watcher,
                    const struct run_local_options *options, struct run_local_result *result_out,
                    struct err_text *text)
 {
     struct local *l = mem_zalloc(sizeof(*l));
-    enum err rc = l == NULL ? ERR_NOMEM : run_job_try(f, text);
+    enum err rc = l == NULL ? ERR_NOMEM : run_local_check(f, f->name, text);
 
+    if (rc == OK) {
+        rc = run_job_try(f, text);
+    }
     if (rc == OK) {
         *result_out = (struct run_local_result){.kills = 0};
         l->f = f;

@@ -295,6 +295,40 @@ static void test_a_program_that_is_not_there_is_told(void **state)
     stage_close(&s);
 }
 
+static void test_several_sites_are_refused_with_what_to_do(void **state)
+{
+#define SITES                                                                                      \
+    "run: test\n"                                                                                  \
+    "topology:\n"                                                                                  \
+    "  regions: [eu, us]\n"                                                                        \
+    "  links: [{between: [eu, us], rate: 8mbit, rtt: 10ms, price: 0.5}]\n"                         \
+    "sites: [{region: eu}, {region: us}]\n"                                                        \
+    "job: {name: synthetic, options: {elements: 10}}\n"                                            \
+    "stop: {clocks: 3}\n"
+    static const char *const yamls[] = {SITES, SITES "layout: plain\n"};
+    static const char complaint[] = "sites: they are 2, and --on local runs one site; use --on "
+                                    "sim, or make one of them: layout: plain";
+    struct run_local_options options = {.program = "/bin/false", .dir = "/nowhere"};
+    struct run_watcher watcher = {.row = NULL};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct run_local_result result;
+        struct err_text text = {""};
+        struct run_file *f = NULL;
+
+        assert_int_equal(run_file_parse("a.yaml", NULL, yamls[i], strlen(yamls[i]), &f, &text), OK);
+        assert_int_equal(run_local_check(f, "a.yaml", &text), i == 0 ? ERR_INVALID : OK);
+        if (i == 0) {
+            assert_memory_equal(text.text, "a.yaml:5: ", 10);
+            assert_string_equal(text.text + 10, complaint);
+            assert_int_equal(run_local(f, &watcher, &options, &result, &text), ERR_INVALID);
+            assert_non_null(strstr(text.text, complaint));
+        }
+        run_file_free(f);
+    }
+}
+
 static void test_somebody_may_stop_it_at_any_time(void **state)
 {
     (void)state;
@@ -348,6 +382,7 @@ int main(void)
         cmocka_unit_test(test_ports_that_are_taken_are_passed_by_for_a_while),
         cmocka_unit_test(test_a_member_that_is_killed_all_the_time_is_the_end),
         cmocka_unit_test(test_a_program_that_is_not_there_is_told),
+        cmocka_unit_test(test_several_sites_are_refused_with_what_to_do),
         cmocka_unit_test(test_somebody_may_stop_it_at_any_time),
         cmocka_unit_test(test_no_memory_is_told),
     };

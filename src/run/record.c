@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "run/bill.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -271,10 +272,12 @@ static void record_links(struct run_record *r, int64_t now_ns, const struct run_
             continue;
         }
         record_time(&r->line, now_ns);
-        nusd = run_traffic_cost(traffic, topo, i / n, i % n);
-        text_addf(&r->line, ",%s,%s,%" PRIu64 ",%" PRIu64 ".%09" PRIu64 "\n",
-                  topo_region_at(topo, i / n)->name, topo_region_at(topo, i % n)->name,
-                  traffic->bytes[i], nusd / 1000000000, nusd % 1000000000);
+        text_addf(&r->line, ",%s,%s,%" PRIu64 ",", topo_region_at(topo, i / n)->name,
+                  topo_region_at(topo, i % n)->name, traffic->bytes[i]);
+        if (run_cost_transfer(topo, traffic, i / n, i % n, &nusd)) {
+            text_addf(&r->line, "%" PRIu64 ".%09" PRIu64, nusd / 1000000000, nusd % 1000000000);
+        }
+        text_add(&r->line, "\n");
         record_line(r, RECORD_LINKS);
     }
     r->linked_ns = now_ns;
@@ -325,6 +328,11 @@ static json_t *record_real(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+static json_t *record_usd(uint64_t nusd)
+{
+    return json_real((double)nusd * 1e-9);
+}
+
 static json_t *record_workers(const struct run_picture *p)
 {
     json_t *workers = json_array();
@@ -334,7 +342,8 @@ static json_t *record_workers(const struct run_picture *p)
 
         (void)json_array_append_new(
             workers,
-            json_pack("{s:i, s:s, s:I, s:I, s:i, s:f, s:f, s:f, s:f}", "rank", (int)i, "region",
+            json_pack("{s:i, s:s, s:s, s:I, s:I, s:i, s:f, s:f, s:f, s:f}", "rank", (int)i, "site",
+                      run_worker_site(p->file, i)->name, "region",
                       run_worker_group(p->file, i)->region_name, "clocks", (json_int_t)w->clocks,
                       "rebased", (json_int_t)w->rebased, "lives", (int)w->lives, "samples",
                       w->samples, "read_s", (double)w->read_ns * 1e-9, "compute_s",
@@ -350,34 +359,108 @@ static json_t *record_traffic(const struct run_picture *p)
     json_t *links = json_array();
 
     for (uint32_t i = 0; i < n * n; i++) {
-        if (i / n != i % n && p->traffic->bytes[i] > 0) {
-            (void)json_array_append_new(
-                links, json_pack("{s:s, s:s, s:I, s:f}", "from", topo_region_at(topo, i / n)->name,
-                                 "to", topo_region_at(topo, i % n)->name, "bytes",
-                                 (json_int_t)p->traffic->bytes[i], "usd",
-                                 (double)run_traffic_cost(p->traffic, topo, i / n, i % n) * 1e-9));
+        uint64_t nusd;
+        bool known;
+
+        if (i / n == i % n || p->traffic->bytes[i] == 0) {
+            continue;
         }
+        known = run_cost_transfer(topo, p->traffic, i / n, i % n, &nusd);
+        (void)json_array_append_new(links, json_pack("{s:s, s:s, s:I, s:o}", "from",
+                                                     topo_region_at(topo, i / n)->name, "to",
+                                                     topo_region_at(topo, i % n)->name, "bytes",
+                                                     (json_int_t)p->traffic->bytes[i], "usd",
+                                                     known ? record_usd(nusd) : json_null()));
     }
     return links;
+}
+
+/* Computing, waiting, transfer; and their sum. */
+static json_t *record_part(const struct run_cost_part *part)
+{
+    return json_pack("{s:o, s:o, s:o, s:o}", "compute_usd", record_usd(part->compute_nusd),
+                     "waiting_usd", record_usd(part->wait_nusd), "transfer_usd",
+                     record_usd(part->transfer_nusd), "total_usd",
+                     record_usd(part->compute_nusd + part->wait_nusd + part->transfer_nusd));
+}
+
+/* @cost: NULL if it is not known. */
+static json_t *record_sites(const struct run_picture *p, const struct run_cost *cost)
+{
+    const struct run_file *f = p->file;
+    json_t *sites = json_array();
+
+    for (uint32_t i = 0; i < f->sites_count; i++) {
+        struct run_cost_part part;
+
+        if (cost != NULL) {
+            run_bill_site(cost, f, i, &part);
+        }
+        (void)json_array_append_new(
+            sites, json_pack("{s:s, s:s?, s:i, s:o, s:o}", "name", f->sites[i].name, "region",
+                             f->sites[i].region_name, "workers", (int)f->sites[i].workers, "cost",
+                             cost != NULL ? record_part(&part) : json_null(), "shared",
+                             p->shares != NULL ? run_share_to_json(&p->shares[i]) : json_null()));
+    }
+    return sites;
+}
+
+static json_t *record_budget(const struct run_picture *p, bool priced, uint64_t nusd)
+{
+    const struct run_budget *b = &p->file->budget;
+
+    if (!run_bill_has_budget(p->file)) {
+        return json_null();
+    }
+    return json_pack("{s:o, s:o, s:o, s:f, s:b}", "max_usd",
+                     b->max_usd > 0 ? json_real(b->max_usd) : json_null(), "max_gb",
+                     b->max_gb > 0 ? json_real(b->max_gb) : json_null(), "used_usd",
+                     priced ? record_usd(nusd) : json_null(), "used_gb",
+                     (double)run_traffic_total(p->traffic) * 1e-9, "bound", (int)run_bill_bound(p));
+}
+
+/* What it cost, or which price is missing. */
+static void record_money(const struct run_picture *p, json_t *summary)
+{
+    struct run_cost *cost = NULL;
+    struct err_text why = {""};
+    json_t *whole = NULL;
+    uint64_t nusd = 0;
+    bool priced = run_cost_transfer_total(p->file->topo, p->traffic, &nusd);
+
+    if (run_bill_create(p, &cost, &why) == OK) {
+        whole = record_part(run_cost_parts(cost));
+        (void)json_object_set_new(whole, "machine", json_string(p->file->machine));
+    }
+    (void)json_object_set_new(summary, "wan_usd", priced ? record_usd(nusd) : json_null());
+    (void)json_object_set_new(summary, "cost", cost != NULL ? whole : json_null());
+    (void)json_object_set_new(summary, "cost_note", json_string(why.text));
+    (void)json_object_set_new(summary, "sites", record_sites(p, cost));
+    (void)json_object_set_new(summary, "budget", record_budget(p, priced, nusd));
+    run_cost_destroy(cost);
 }
 
 struct json_t *run_summary(const struct run_picture *p, const char *backend,
                            const struct run_result *result)
 {
     const struct run_tally_score *score = run_tally_score(p->tally);
-
-    return json_pack(
-        "{s:i, s:s, s:s, s:s, s:s, s:s, s:f, s:I, s:o, s:s, s:b, s:I, s:o, s:o, s:f, s:I, s:f, "
-        "s:o, s:o}",
-        "schema", RUN_RECORD_SCHEMA, "run", p->file->name, "job", p->file->job.name, "backend",
-        backend, "end", run_end_name(result->end), "why", result->text.text, "time_s",
+    json_t *summary = json_pack(
+        "{s:i, s:s, s:s, s:s?, s:s, s:s, s:s, s:f, s:I, s:o, s:s, s:b, s:I, s:o, s:o, s:f, s:I, "
+        "s:n, s:o, s:o}",
+        "schema", RUN_RECORD_SCHEMA, "run", p->file->name, "job", p->file->job.name, "layout",
+        p->file->parts_count > 0 ? run_layout_name(p->file->layout) : NULL, "backend", backend,
+        "end", run_end_name(result->end), "why", result->text.text, "time_s",
         (double)result->took_ns * 1e-9, "clocks", (json_int_t)run_tally_clock_all(p->tally), "loss",
         record_real(run_tally_last(p->tally)->loss), "objective_is", p->job->objective, "rising",
         (int)p->job->rising, "evaluated", (json_int_t)score->clock, "objective",
         record_real(score->objective), "accuracy", record_real(score->accuracy), "waiting",
         run_tally_waiting(p->tally), "wan_bytes", (json_int_t)run_traffic_total(p->traffic),
-        "wan_usd", (double)run_traffic_cost_total(p->traffic, p->file->topo) * 1e-9, "workers",
-        record_workers(p), "links", record_traffic(p));
+        "wan_usd", "workers", record_workers(p), "links", record_traffic(p));
+
+    if (summary != NULL) {
+        record_money(p, summary);
+    }
+    return summary;
 }
 
 enum err run_record_finish(struct run_record *r, const struct json_t *summary,

@@ -35,21 +35,26 @@ struct folder {
     struct run_picture picture;
 };
 
-static void folder_open(struct folder *f)
+static void folder_open_with(struct folder *f, const char *run, uint32_t workers)
 {
     struct err_text text = {""};
 
     memset(f, 0, sizeof(*f));
     (void)snprintf(f->dir, sizeof(f->dir), "/tmp/strait-record-XXXXXX");
     assert_non_null(mkdtemp(f->dir));
-    assert_int_equal(run_file_parse("a.yaml", NULL, yaml, strlen(yaml), &f->file, &text), OK);
-    assert_int_equal(run_tally_create(2, NULL, NULL, &f->tally), OK);
+    assert_int_equal(run_file_parse("a.yaml", NULL, run, strlen(run), &f->file, &text), OK);
+    assert_int_equal(run_tally_create(workers, NULL, NULL, &f->tally), OK);
     assert_int_equal(run_traffic_init(&f->traffic, 2), OK);
     f->picture = (struct run_picture){.file = f->file,
                                       .job = app_find("mf"),
                                       .now_ns = INT64_C(7250000000),
                                       .tally = f->tally,
                                       .traffic = &f->traffic};
+}
+
+static void folder_open(struct folder *f)
+{
+    folder_open_with(f, yaml, 2);
 }
 
 static int folder_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -111,6 +116,27 @@ static void check_runs_again(struct folder *f)
     run_file_free(file);
 }
 
+/* The same as was told. */
+static void check_summary(struct folder *f)
+{
+    json_t *again = json_loads(slurp(f, "deep/er/summary.json"), 0, NULL);
+
+    assert_int_equal(json_integer_value(json_object_get(again, "wan_bytes")), 4001000);
+    assert_string_equal(json_string_value(json_object_get(again, "end")), "clocks");
+    assert_true(json_is_null(json_object_get(again, "objective")));
+    assert_int_equal(json_array_size(json_object_get(again, "workers")), 2);
+    assert_int_equal(json_array_size(json_object_get(again, "links")), 2);
+    assert_true(json_is_null(json_object_get(again, "layout")));
+    assert_true(json_is_null(json_object_get(again, "cost")));
+    assert_string_equal(json_string_value(json_object_get(again, "cost_note")),
+                        "test: region eu has no price for machines of class 'cpu': add \"cpu\" "
+                        "(dollars per hour) to the \"usd_per_hour\" of that region");
+    assert_true(json_real_value(json_object_get(again, "wan_usd")) == 0.0020005);
+    assert_true(json_is_null(json_object_get(again, "budget")));
+    assert_int_equal(json_array_size(json_object_get(again, "sites")), 1);
+    json_decref(again);
+}
+
 static void test_a_record_has_all_its_files(void **state)
 {
     struct run_result result = {.end = RUN_END_CLOCKS, .took_ns = INT64_C(7250000000)};
@@ -169,16 +195,109 @@ static void test_a_record_has_all_its_files(void **state)
     assert_string_equal(json_string_value(json_object_get(again, "command")),
                         "strait run \"a.yaml\"");
     json_decref(again);
-    again = json_loads(slurp(&f, "deep/er/summary.json"), 0, NULL);
-    assert_int_equal(json_integer_value(json_object_get(again, "wan_bytes")), 4001000);
-    assert_string_equal(json_string_value(json_object_get(again, "end")), "clocks");
-    assert_true(json_is_null(json_object_get(again, "objective")));
-    assert_int_equal(json_array_size(json_object_get(again, "workers")), 2);
-    assert_int_equal(json_array_size(json_object_get(again, "links")), 2);
-    json_decref(again);
+    check_summary(&f);
     json_decref(summary);
     check_runs_again(&f);
     folder_close(&f);
+}
+
+#define SITES                                                                                      \
+    "run: test\n"                                                                                  \
+    "topology:\n"                                                                                  \
+    "  regions: [{name: eu, usd_per_hour: 3.6}, {name: us, usd_per_hour: 7.2}]\n"                  \
+    "  links: [{from: eu, to: us, rate: 1gbit, rtt: 10ms, price: 0.5},\n"                          \
+    "          {from: us, to: eu, rate: 1gbit, rtt: 10ms%s}]\n"                                    \
+    "sites: [{region: eu, workers: 2}, {name: west, region: us}]\n"                                \
+    "job: {name: mf}\nstop: {clocks: 3}\n%s"
+
+static double usd(const json_t *object, const char *key)
+{
+    return json_real_value(json_object_get(object, key));
+}
+
+/* Every worker computes for a second and waits for two; a gigabyte goes each way. */
+static json_t *summary_of_sites(const char *price, const char *rest)
+{
+    struct run_share shares[2] = {{.sums = {.elements_judged = 200,
+                                            .elements_sent = 50,
+                                            .pieces_made = 7,
+                                            .soft = 0.5,
+                                            .waited_barrier_ns = 1500000000,
+                                            .log_bytes = 99},
+                                   .lanes = 1,
+                                   .bound = true},
+                                  {.lanes = 1}};
+    struct run_clock clock = {.clock = 1,
+                              .next = 2,
+                              .compute_ns = 1000000000,
+                              .read_ns = 500000000,
+                              .end_ns = 1500000000};
+    struct run_result result = {.end = RUN_END_GOAL};
+    char text[1024];
+    struct folder f;
+    json_t *summary;
+
+    (void)snprintf(text, sizeof(text), SITES, price, rest);
+    folder_open_with(&f, text, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        run_tally_joined(f.tally, i, 1);
+        run_tally_clock(f.tally, i, &clock, 1);
+    }
+    f.traffic.bytes[1] = 1000000000;
+    f.traffic.bytes[2] = 1000000000;
+    f.picture.shares = shares;
+    summary = (json_t *)run_summary(&f.picture, "sim", &result);
+    assert_non_null(summary);
+    folder_close(&f);
+    return summary;
+}
+
+static void test_sites_have_their_parts_of_the_summary(void **state)
+{
+    json_t *summary = summary_of_sites(", price: 0.25", "budget: {max_gb: 5}\n");
+    const json_t *cost = json_object_get(summary, "cost");
+    const json_t *first = json_array_get(json_object_get(summary, "sites"), 0);
+    const json_t *second = json_array_get(json_object_get(summary, "sites"), 1);
+    const json_t *budget = json_object_get(summary, "budget");
+    const json_t *shared = json_object_get(first, "shared");
+
+    (void)state;
+    assert_string_equal(json_string_value(json_object_get(summary, "layout")), "sites");
+    assert_string_equal(json_string_value(json_object_get(summary, "cost_note")), "");
+    assert_string_equal(json_string_value(json_object_get(cost, "machine")), "cpu");
+    assert_true(usd(cost, "compute_usd") == 0.004 && usd(cost, "waiting_usd") == 0.008);
+    assert_true(usd(cost, "transfer_usd") == 0.75 && usd(cost, "total_usd") == 0.762);
+    assert_string_equal(json_string_value(json_object_get(second, "name")), "west");
+    assert_string_equal(json_string_value(json_object_get(second, "region")), "us");
+    assert_true(usd(json_object_get(first, "cost"), "transfer_usd") == 0.5);
+    assert_true(usd(json_object_get(second, "cost"), "waiting_usd") == 0.004);
+    assert_true(usd(shared, "insignificant") == 0.75 && usd(shared, "soft") == 0.5);
+    assert_true(usd(shared, "waited_barrier_s") == 1.5);
+    assert_int_equal(json_integer_value(json_object_get(shared, "pieces_made")), 7);
+    assert_int_equal(json_integer_value(json_object_get(shared, "log_bytes")), 99);
+    assert_true(json_is_null(json_object_get(json_object_get(second, "shared"), "insignificant")));
+    assert_true(usd(budget, "max_gb") == 5 && usd(budget, "used_gb") == 2);
+    assert_true(json_is_null(json_object_get(budget, "max_usd")));
+    assert_true(usd(budget, "used_usd") == 0.75);
+    assert_true(json_is_true(json_object_get(budget, "bound")));
+    json_decref(summary);
+}
+
+static void test_what_has_no_price_is_null_and_is_named(void **state)
+{
+    json_t *summary = summary_of_sites("", "");
+    const json_t *links = json_object_get(summary, "links");
+
+    (void)state;
+    assert_true(json_is_null(json_object_get(summary, "cost")));
+    assert_true(json_is_null(json_object_get(summary, "wan_usd")));
+    assert_true(usd(json_array_get(links, 0), "usd") == 0.5);
+    assert_true(json_is_null(json_object_get(json_array_get(links, 1), "usd")));
+    assert_non_null(strstr(json_string_value(json_object_get(summary, "cost_note")),
+                           "the link from us to eu has no price"));
+    assert_true(json_is_null(
+        json_object_get(json_array_get(json_object_get(summary, "sites"), 0), "cost")));
+    json_decref(summary);
 }
 
 static void test_a_record_is_not_written_over(void **state)
@@ -276,18 +395,15 @@ static void test_no_memory_is_told(void **state)
     folder_close(&f);
 }
 
-static void test_prices_are_those_of_the_topology(void **state)
+static void test_traffic_inside_a_region_is_not_the_wan(void **state)
 {
     struct folder f;
 
     (void)state;
     folder_open(&f);
-    f.traffic.bytes[0] = 999; /* Inside a region: not the WAN, and free. */
+    f.traffic.bytes[0] = 999;
     f.traffic.bytes[1] = 2000000000;
     assert_int_equal(run_traffic_total(&f.traffic), 2000000000);
-    assert_int_equal(run_traffic_cost(&f.traffic, f.file->topo, 0, 1), 1000000000);
-    assert_int_equal(run_traffic_cost(&f.traffic, f.file->topo, 0, 0), 0);
-    assert_int_equal(run_traffic_cost_total(&f.traffic, f.file->topo), 1000000000);
     folder_close(&f);
 }
 
@@ -295,11 +411,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_record_has_all_its_files),
+        cmocka_unit_test(test_sites_have_their_parts_of_the_summary),
+        cmocka_unit_test(test_what_has_no_price_is_null_and_is_named),
         cmocka_unit_test(test_a_record_is_not_written_over),
         cmocka_unit_test(test_a_folder_that_cannot_be_made_is_told),
         cmocka_unit_test(test_what_cannot_be_written_is_told_in_the_end),
         cmocka_unit_test(test_no_memory_is_told),
-        cmocka_unit_test(test_prices_are_those_of_the_topology),
+        cmocka_unit_test(test_traffic_inside_a_region_is_not_the_wan),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "loop/loop.h"
+#include "run/between.h"
 #include "sim/cluster.h"
 #include "sim/link.h"
 #include "sim/scenario.h"
@@ -24,7 +25,7 @@ struct sim_run;
 struct sim_trainee {
     struct sim_run *run;
     struct sim_worker *worker; /* While its host is on. */
-    uint32_t rank;
+    uint32_t rank;             /* Among all workers of the run; its site has its own for it. */
     char name[16];
     double slowdown;
     struct app *app;
@@ -34,13 +35,20 @@ struct sim_trainee {
     bool done;
 };
 
+/* A site. */
+struct sim_part {
+    struct sim_cluster *cluster;
+};
+
 struct sim_run {
     const struct run_file *f;
     const struct app_ops *job;
     const struct run_watcher *watcher;
     struct run_sim_options options;
     struct sim_world *world;
-    struct sim_cluster *cluster;
+    struct sim_part *parts; /* By site. */
+    struct run_betweens *betweens;
+    struct run_share *shares;
     struct sim_scenario *script;
     struct sim_scenario_faults *faults;
     struct run_tally *tally;
@@ -48,6 +56,8 @@ struct sim_run {
     struct sim_trainee *workers;
     const char **states;
     uint32_t done;
+    uint64_t judged; /* The clock of the last score that was compared with the goal. */
+    bool reached;
     int64_t moved_ns;                /* When a clock ended last. */
     uint64_t fired[SIM_FAULT_KINDS]; /* Faults that were told. */
     bool failed;
@@ -286,9 +296,25 @@ static const struct sim_brain sim_brain = {.start = sim_brain_start, .stop = sim
 
 /* Faults: the lines of the file behind a script that names its regions and members. */
 
+/* All hosts of a site have the same fault. */
+static void sim_script_site(const struct run_file *f, const char *line,
+                            const struct run_fault_site *hit, struct text *out)
+{
+    const struct run_site *s = hit->site;
+
+    for (uint32_t i = 0; i < s->servers_count; i++) {
+        text_addf(out, "%.*s%s%s\n", hit->head, line, f->servers[s->servers_first + i].name,
+                  hit->rest);
+    }
+    for (uint32_t i = 0; i < s->workers; i++) {
+        text_addf(out, "%.*sw%u%s\n", hit->head, line, s->workers_first + i, hit->rest);
+    }
+}
+
+/* @lines_out: how many lines are before those of the faults. */
 static void sim_script(const struct run_file *f, struct text *out, uint32_t *lines_out)
 {
-    uint32_t lines = topo_regions(f->topo) + f->servers_count + f->workers;
+    struct run_fault_site hit;
 
     for (uint32_t i = 0; i < topo_regions(f->topo); i++) {
         text_addf(out, "region %s\n", topo_region_at(f->topo, i)->name);
@@ -301,9 +327,31 @@ static void sim_script(const struct run_file *f, struct text *out, uint32_t *lin
                   f->servers[0].name);
     }
     for (uint32_t i = 0; i < f->faults_count; i++) {
-        text_addf(out, "%s\n", f->faults[i].chars);
+        if (run_fault_site(f, f->faults[i].chars, &hit)) {
+            sim_script_site(f, f->faults[i].chars, &hit, out);
+        } else {
+            text_addf(out, "%s\n", f->faults[i].chars);
+        }
     }
-    *lines_out = lines;
+    *lines_out = topo_regions(f->topo) + f->servers_count + f->workers;
+}
+
+/* The fault that became line @line of the script, counted from the first of them. */
+static uint32_t sim_script_fault(const struct run_file *f, uint32_t line)
+{
+    uint32_t i = 0, end = 0;
+
+    for (; i + 1 < f->faults_count; i++) {
+        struct run_fault_site hit;
+
+        end += run_fault_site(f, f->faults[i].chars, &hit)
+                   ? hit.site->servers_count + hit.site->workers
+                   : 1;
+        if (line < end) {
+            break;
+        }
+    }
+    return i;
 }
 
 enum err run_sim_script(const struct run_file *f, const char *name,
@@ -326,11 +374,12 @@ enum err run_sim_script(const struct run_file *f, const char *name,
         return err_text_set(text, rc, "no memory for the faults of the run");
     }
     if (rc != OK) {
-        bool placed = sscanf(why.text, "faults:%u: %n", &line, &skipped) == 1 && line > before;
+        bool placed = sscanf(why.text, "faults:%u: %n", &line, &skipped) == 1 && line > before &&
+                      f->faults_count > 0;
+        uint32_t fault = placed ? sim_script_fault(f, line - before - 1) : 0;
 
         return placed ? err_text_set(text, rc, "%.128s:%u: faults[%u]: %s", name,
-                                     f->faults[line - before - 1].line, line - before - 1,
-                                     why.text + skipped)
+                                     f->faults[fault].line, fault, why.text + skipped)
                       : err_text_set(text, rc, "%.128s: %s", name, why.text);
     }
     return OK;
@@ -379,78 +428,107 @@ static enum err sim_build_links(struct sim_run *r)
     return rc;
 }
 
-static enum err sim_build_members(struct sim_run *r)
+static void sim_place(const struct run_file *f, uint32_t site, struct net_address *out, void *user)
+{
+    (void)user;
+    sim_cluster_place(f->servers[f->sites[site].servers_first].name, out);
+}
+
+static enum err sim_build_worker(struct sim_run *r, uint32_t site, uint32_t index)
+{
+    const struct run_group *g = run_worker_group(r->f, index);
+    struct sim_trainee *w = &r->workers[index];
+
+    w->run = r;
+    w->rank = index;
+    w->slowdown = g->slowdown;
+    (void)snprintf(w->name, sizeof(w->name), "w%u", index);
+    return sim_cluster_add_worker(r->parts[site].cluster, w->name,
+                                  sim_world_region_at(r->world, g->region), (uint16_t)g->streams,
+                                  &sim_brain, w);
+}
+
+static enum err sim_build_site(struct sim_run *r, uint32_t index)
 {
     const struct run_file *f = r->f;
-    enum err rc = OK;
+    const struct run_site *s = &f->sites[index];
+    struct sim_cluster_config config = {.between = run_between_at(r->betweens, index)};
+    enum err rc;
 
-    for (uint32_t i = 0; i < f->servers_count && rc == OK; i++) {
-        rc = sim_cluster_add_server(r->cluster, f->servers[i].name,
+    run_site(f, index, &config.site);
+    rc = sim_cluster_create(r->world, &config, &r->parts[index].cluster);
+    for (uint32_t i = s->servers_first; i < s->servers_first + s->servers_count && rc == OK; i++) {
+        rc = sim_cluster_add_server(r->parts[index].cluster, f->servers[i].name,
                                     sim_world_region_at(r->world, f->servers[i].region),
                                     f->servers[i].lanes);
     }
-    for (uint32_t i = 0; i < f->workers && rc == OK; i++) {
-        const struct run_group *g = run_worker_group(f, i);
-        struct sim_trainee *w = &r->workers[i];
-
-        w->run = r;
-        w->rank = i;
-        w->slowdown = g->slowdown;
-        (void)snprintf(w->name, sizeof(w->name), "w%u", i);
-        rc = sim_cluster_add_worker(r->cluster, w->name, sim_world_region_at(r->world, g->region),
-                                    (uint16_t)g->streams, &sim_brain, w);
+    for (uint32_t i = s->workers_first; i < s->workers_first + s->workers && rc == OK; i++) {
+        rc = sim_build_worker(r, index, i);
     }
     return rc;
+}
+
+static enum err sim_build_world(struct sim_run *r)
+{
+    const struct topo_link *lan = topo_lan(r->f->topo);
+    struct sim_world_config world = {
+        .seed = r->f->seed,
+        .trace = r->options.trace,
+        .lan_rate = lan == NULL ? 0 : lan->bytes_per_s,
+        .lan_delay_ns = lan == NULL ? 0 : lan->delay_ns,
+    };
+    enum err rc = sim_world_create(&world, &r->world);
+
+    return rc == OK ? sim_build_links(r) : rc;
 }
 
 static enum err sim_build(struct sim_run *r, struct err_text *text)
 {
     const struct run_file *f = r->f;
-    const struct topo_link *lan = topo_lan(f->topo);
-    struct sim_world_config world = {
-        .seed = f->seed,
-        .trace = r->options.trace,
-        .lan_rate = lan == NULL ? 0 : lan->bytes_per_s,
-        .lan_delay_ns = lan == NULL ? 0 : lan->delay_ns,
-    };
-    struct sim_cluster_config cluster = {.commit_ns = 0};
     enum err rc = run_tally_create(f->workers, sim_row, r, &r->tally);
 
-    run_site(f, &cluster.site);
     r->workers = mem_calloc(f->workers, sizeof(*r->workers));
     r->states = mem_calloc(f->workers, sizeof(*r->states));
-    if (rc == OK && (r->workers == NULL || r->states == NULL)) {
+    r->parts = mem_calloc(f->sites_count, sizeof(*r->parts));
+    r->shares = mem_calloc(f->sites_count, sizeof(*r->shares));
+    if (rc == OK &&
+        (r->workers == NULL || r->states == NULL || r->parts == NULL || r->shares == NULL)) {
         rc = ERR_NOMEM;
     }
     if (rc == OK) {
         rc = run_traffic_init(&r->traffic, topo_regions(f->topo));
     }
     if (rc == OK) {
-        rc = sim_world_create(&world, &r->world);
+        rc = run_betweens_create(f, sim_place, NULL, &r->betweens, text);
     }
     if (rc == OK) {
-        rc = sim_build_links(r);
+        rc = sim_build_world(r);
     }
-    if (rc == OK) {
-        rc = sim_cluster_create(r->world, &cluster, &r->cluster);
-    }
-    if (rc == OK) {
-        rc = sim_build_members(r);
+    for (uint32_t i = 0; i < f->sites_count && rc == OK; i++) {
+        rc = sim_build_site(r, i);
     }
     if (rc == OK) {
         rc = sim_scenario_faults_create(r->script, r->world, f->seed, &r->faults);
     }
-    return rc == OK ? sim_cluster_start(r->cluster, text) : rc;
+    for (uint32_t i = 0; i < f->sites_count && rc == OK; i++) {
+        rc = sim_cluster_start(r->parts[i].cluster, text);
+    }
+    return rc;
 }
 
 static void sim_destroy(struct sim_run *r)
 {
     sim_scenario_faults_destroy(r->faults);
-    sim_cluster_destroy(r->cluster);
+    for (uint32_t i = 0; r->parts != NULL && i < r->f->sites_count; i++) {
+        sim_cluster_destroy(r->parts[i].cluster);
+    }
     sim_world_destroy(r->world);
     sim_scenario_destroy(r->script);
+    run_betweens_destroy(r->betweens);
     run_tally_destroy(r->tally);
     run_traffic_deinit(&r->traffic);
+    mem_free(r->parts);
+    mem_free(r->shares);
     mem_free(r->states);
     mem_free(r->workers);
     mem_free(r);
@@ -464,8 +542,9 @@ static void sim_waits(struct sim_run *r, char *out, size_t size)
     bool waits = false;
 
     out[0] = '\0';
-    for (uint32_t i = 0; i < r->f->lanes && !waits; i++) {
-        struct node_lane *lane = sim_cluster_lane(r->cluster, i);
+    for (uint32_t i = 0; i < r->f->sites_count * r->f->lanes && !waits; i++) {
+        struct node_lane *lane =
+            sim_cluster_lane(r->parts[i / r->f->lanes].cluster, i % r->f->lanes);
         struct json_t *status = lane == NULL ? NULL : node_lane_status(lane);
 
         waits = status != NULL && run_waits(status, out, size);
@@ -523,6 +602,18 @@ static bool sim_look(struct sim_run *r)
     return wish == RUN_WISH_STOP;
 }
 
+/* Several sites: nobody but us sees all of them. True: they have reached the goal. */
+static bool sim_judge(struct sim_run *r)
+{
+    const struct run_tally_score *score = run_tally_score(r->tally);
+
+    if (r->f->sites_count > 1 && score->clock > r->judged) {
+        r->judged = score->clock;
+        r->reached = run_goal_reached(r->f, score);
+    }
+    return r->reached;
+}
+
 /* Nothing has moved for hours: say who hangs where. */
 static void sim_stuck(struct sim_run *r)
 {
@@ -557,6 +648,9 @@ static enum run_end sim_go(struct sim_run *r)
             if (!sim_world_step(r->world, until_ns)) {
                 return RUN_END_TIME;
             }
+            if (sim_judge(r)) {
+                return RUN_END_GOAL;
+            }
         }
         if (sim_look(r)) {
             return RUN_END_INTERRUPTED;
@@ -576,6 +670,20 @@ static enum run_end sim_go(struct sim_run *r)
                : RUN_END_GOAL;
 }
 
+/* What the sites shared; a lane whose server is off is left out. */
+static void sim_count_shares(struct sim_run *r)
+{
+    for (uint32_t i = 0; i < r->f->sites_count * r->f->lanes; i++) {
+        struct node_lane *lane =
+            sim_cluster_lane(r->parts[i / r->f->lanes].cluster, i % r->f->lanes);
+        struct node_mirror *mirror = lane == NULL ? NULL : node_lane_mirror(lane);
+
+        if (mirror != NULL) {
+            run_share_add(&r->shares[i / r->f->lanes], mirror);
+        }
+    }
+}
+
 static void sim_over(struct sim_run *r, struct run_sim_result *out)
 {
     run_tally_finish(r->tally);
@@ -590,6 +698,10 @@ static void sim_over(struct sim_run *r, struct run_sim_result *out)
         struct run_picture picture;
 
         sim_paint(r, &picture);
+        if (r->f->sites_count > 1) {
+            sim_count_shares(r);
+            picture.shares = r->shares;
+        }
         r->watcher->over(&picture, &out->base, r->watcher->user);
     }
 }

@@ -129,6 +129,26 @@ class Run:
         return json.loads(out) if out else None
 
 
+SITES = """
+run: sites
+topology:
+  regions: [{name: eu, usd_per_hour: 0.9}, {name: us, usd_per_hour: 0.8}]
+  links: [{between: [eu, us], rate: 100mbit, rtt: 80ms, price: 0.02}]
+sites: [{region: eu, workers: 2}, {name: west, region: us}]
+between: {staleness: 2}
+budget: {max_gb: 1}
+job: {name: mf, options: {users: 60, items: 40, ratings: 900, rank: 4, batch: 100, lr: 0.05}}
+evaluate: {every: 10}
+stop: {clocks: 30}
+"""
+
+
+@pytest.fixture
+def sites(strait):
+    (strait.folder / "a.yaml").write_text(SITES)
+    return strait
+
+
 @pytest.fixture
 def small(strait):
     (strait.folder / "a.yaml").write_text(RUN)
@@ -166,6 +186,42 @@ def test_its_record_has_what_it_should(small):
     # What was run can be run again from the record, and is the same.
     again = small.json("run", "r/run.yaml", "--no-record")
     assert again["objective"] == answer["objective"] and again["time_s"] == answer["time_s"]
+
+
+def test_sites_say_what_they_shared_and_what_it_cost(sites):
+    text = sites.ok("run", "a.yaml", "-o", "r")
+    assert re.search(r"^  cost       \$[\d.]+: computing .* \(a machine of class cpu per worker\)$",
+                     text, re.M)
+    assert re.search(r"^  sites      eu .* % kept back, \d+ pieces, \d+ barriers, soft", text, re.M)
+    assert re.search(r"^  budget     [\d.]+ \wB of 1 GB; it held nothing back$", text, re.M)
+    summary = json.loads((sites.folder / "r" / "summary.json").read_text())
+    assert [site["name"] for site in summary["sites"]] == ["eu", "west"]
+    assert [worker["site"] for worker in summary["workers"]] == ["eu", "eu", "west"]
+    for kind in ("compute_usd", "waiting_usd", "transfer_usd", "total_usd"):
+        assert summary["cost"][kind] == pytest.approx(
+            sum(site["cost"][kind] for site in summary["sites"]), abs=1e-12)
+    assert summary["cost"]["transfer_usd"] == pytest.approx(summary["wan_usd"])
+    assert all(site["shared"]["pieces_made"] > 0 for site in summary["sites"])
+    assert summary["budget"]["used_gb"] == pytest.approx(summary["wan_bytes"] * 1e-9)
+    again = sites.json("run", "r/run.yaml", "--no-record")
+    assert again["objective"] == pytest.approx(summary["objective"], rel=1e-9)
+    assert again["wan_bytes"] == summary["wan_bytes"]
+
+
+def test_one_file_has_three_layouts(sites):
+    many, plain, lan = (sites.json("run", "a.yaml", "--no-record", "--set", f"layout={layout}")
+                        for layout in ("sites", "plain", "lan"))
+    assert lan["wan_bytes"] == 0 < min(many["wan_bytes"], plain["wan_bytes"])
+    assert many["objective"] == pytest.approx(lan["objective"], rel=0.05)
+    assert plain["objective"] == pytest.approx(lan["objective"], rel=0.01)
+    assert lan["time_s"] < many["time_s"] < plain["time_s"]
+    assert [len(run["sites"]) for run in (many, plain, lan)] == [2, 1, 1]
+
+
+def test_several_sites_are_not_for_processes_yet(sites):
+    text = sites.fails(78, "STRAIT-0403", "run", "a.yaml", "--on", "local", "-o", "r")
+    assert "a.yaml:6: sites: they are 2, and --on local runs one site; use --on sim" in text
+    assert not (sites.folder / "r").exists()
 
 
 def test_records_do_not_land_where_one_happens_to_be(small):

@@ -1,0 +1,29 @@
+/* What a site shared with the others: the counters of its lanes (node/mirror.h), added up. Those of
+ * a lane that was started again count from there on. */
+
+#ifndef RUN_SHARE_H
+#define RUN_SHARE_H
+
+#include "node/mirror.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct json_t;
+
+struct run_share {
+    struct node_mirror_stats sums; /* .soft is the largest of all lanes. */
+    uint32_t lanes;                /* Of which it is. */
+    bool bound;                    /* The budget held some soft threshold up, at the end. */
+};
+
+/* Add a lane; without memory for its words it is left out. */
+void run_share_add(struct run_share *s, struct node_mirror *lane);
+
+/* The part of the elements that were judged and not sent, 0 to 1; NaN: none was judged. */
+double run_share_insignificant(const struct run_share *s);
+
+/* As in summary.json. NULL: no memory. */
+struct json_t *run_share_to_json(const struct run_share *s);
+
+#endif
