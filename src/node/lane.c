@@ -475,7 +475,9 @@ enum err node_lane_create(const struct node_lane_config *config, struct node_lan
     if (rc == OK) {
         rc = node_keep_open(l);
     }
-    if (rc == OK && config->store != NULL) {
+    /* With other sites but no journal a checkpoint would lack what they know of us: a copy of one
+     * of them is newer, and fits. */
+    if (rc == OK && config->store != NULL && (l->mirror == NULL || l->ack == NODE_ACK_STORED)) {
         rc = node_restore_load(l, text);
     }
     if (rc == OK && l->mirror != NULL) {
