@@ -127,6 +127,8 @@ STRAIT_API void strait_interrupt(strait *s);
  *                warmup=5
  *     init       "zeros" (the default), "constant 0.5", "uniform 0.1", "normal 0.02"; seed=7
  *     combine    of the workers' updates: "sum" (the default), "mean", "samples" (weighted)
+ *     chunk      elements of a chunk at most, 1 to 65536 (the default); fewer spread a small table
+ *                over more lanes
  *
  * STRAIT_E_EXISTS: it is there and not the same. */
 STRAIT_API int strait_table_create(strait *s, const char *name, uint64_t rows, uint32_t width,

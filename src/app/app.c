@@ -1,6 +1,8 @@
 #include "app/app.h"
 
 #include "app/jobs.h"
+#include "app/option.h"
+#include "base/limits.h"
 #include "base/text.h"
 
 #include <string.h>
@@ -40,9 +42,13 @@ static enum err app_unknown(const char *name, struct err_text *text)
                         APP_NAME_BYTES, name, names);
 }
 
+const char app_options_help[] = "chunk=65536 elements of a chunk at most; fewer spread a small "
+                                "model over more lanes\n";
+
 enum err app_create(const struct app_config *config, struct app **app_out, struct err_text *text)
 {
     const struct app_ops *ops = app_find(config->job);
+    uint32_t chunk;
     enum err rc;
 
     if (ops == NULL) {
@@ -53,8 +59,15 @@ enum err app_create(const struct app_config *config, struct app **app_out, struc
                             "job %s: there is no worker %u of %u: they count from 0", ops->name,
                             config->rank, config->workers);
     }
-    rc = ops->create(config, app_out, text);
-    CHECK(rc != OK || (*app_out)->ops == ops);
+    rc = app_option_u32(config, "chunk", LIMIT_CHUNK_ELEMENTS, 1, LIMIT_CHUNK_ELEMENTS, &chunk,
+                        text);
+    if (rc == OK) {
+        rc = ops->create(config, app_out, text);
+    }
+    if (rc == OK) {
+        CHECK((*app_out)->ops == ops);
+        (*app_out)->chunk = chunk;
+    }
     return rc;
 }
 

@@ -129,7 +129,11 @@ struct app_state_ops {
 /* First field of every job's own state. */
 struct app {
     const struct app_ops *ops;
+    uint32_t chunk; /* Elements of a chunk of its tables at most; zero: as many as can be. */
 };
+
+/* Options that every job has, as in options_help. */
+extern const char app_options_help[];
 
 /* All jobs, and the one of that name or NULL. */
 const struct app_ops *const *app_all(uint32_t *count_out);

@@ -42,9 +42,10 @@ struct mf {
     uint64_t seed;
 };
 
-static const char *const mf_generated_keys[] = {"users", "items", "ratings", NULL};
-static const char *const mf_keys[] = {"rank",  "lr",    "decay",   "lambda", "batch",
-                                      "users", "items", "ratings", NULL};
+static const char *const mf_generated_keys[] = {"users",   "items", "ratings",
+                                                "popular", "skew",  NULL};
+static const char *const mf_keys[] = {"rank",  "lr",      "decay",   "lambda", "batch", "users",
+                                      "items", "ratings", "popular", "skew",   NULL};
 
 static void mf_destroy(struct app *app)
 {
@@ -83,6 +84,12 @@ static enum err mf_generate(struct mf *m, const struct app_config *c, struct err
     }
     if (rc == OK) {
         rc = app_option_u32(c, "ratings", 100000, 1, RATINGS_COUNT_MAX, &plan.ratings, text);
+    }
+    if (rc == OK) {
+        rc = app_option_double(c, "popular", 10, 1, 1e6, &plan.popular, text);
+    }
+    if (rc == OK) {
+        rc = app_option_u32(c, "skew", 2, 1, 64, &plan.skew, text);
     }
     if (rc == OK && plan.ratings > (uint64_t)plan.users * plan.items) {
         rc = err_text_set(text, ERR_INVALID,
@@ -382,7 +389,9 @@ const struct app_ops app_mf = {
                     "batch=1000 ratings per clock and worker\n"
                     "users=2000 generated data: users\n"
                     "items=1000 generated data: items\n"
-                    "ratings=100000 generated data: ratings\n",
+                    "ratings=100000 generated data: ratings\n"
+                    "popular=10 generated data: times the mean that the first item is rated\n"
+                    "skew=2 generated data: how fast other items fall behind it\n",
     .create = mf_create,
     .destroy = mf_destroy,
     .tables = mf_tables,

@@ -47,7 +47,7 @@ static float serial_dot(const float *a, const float *b, uint32_t count)
 static void serial_open(struct serial *s, uint32_t rank, uint32_t batch, const float *r)
 {
     const struct ratings_plan plan = {
-        .users = USERS, .items = ITEMS, .ratings = RATINGS, .seed = SEED};
+        .users = USERS, .items = ITEMS, .ratings = RATINGS, .popular = 10, .skew = 2, .seed = SEED};
     struct rng seed, users, order;
     double mean = 0;
 

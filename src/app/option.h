@@ -14,7 +14,8 @@ MUST_USE enum err app_option_double(const struct app_config *c, const char *key,
                                     double min, double max, double *out, struct err_text *text);
 const char *app_option_text(const struct app_config *c, const char *key, const char *fallback);
 
-/* Every option must be one of @keys (NULL at the end); the text suggests the nearest. */
+/* Every option must be one of @keys (NULL at the end), or one that every job has; the text suggests
+ * the nearest. */
 MUST_USE enum err app_option_check(const struct app_config *c, const char *const *keys,
                                    struct err_text *text);
 

@@ -354,9 +354,13 @@ static void ratings_generate_user(const struct ratings_plan *plan, const struct 
 
     ratings_true_row(seed, ((uint64_t)1 << 32) + user, row);
     for (uint32_t i = 0; i < count; i++) {
-        double u = rng_unit(&r);
-        uint32_t item = (uint32_t)((0.1 + 0.9 * u) * u * plan->items);
+        double u = rng_unit(&r), power = 1;
+        uint32_t item;
 
+        for (uint32_t k = 1; k < plan->skew; k++) {
+            power *= u;
+        }
+        item = (uint32_t)((1 / plan->popular + (1 - 1 / plan->popular) * power) * u * plan->items);
         while (seen[item]) {
             item = item + 1 == plan->items ? 0 : item + 1;
         }

@@ -32,11 +32,15 @@ struct ratings {
 };
 
 /* What to generate: ratings 0.5 to 5 in halves that come from factors of a low rank and some
- * noise; popular items are rated more often. No user rates an item twice. */
+ * noise; popular items are rated more often. No user rates an item twice. Of the items, by
+ * popularity, the first part x = (1 + (popular - 1) u^(skew - 1)) u / popular has the part u of the
+ * ratings. */
 struct ratings_plan {
     uint32_t users;
     uint32_t items;
     uint32_t ratings; /* At most users * items. */
+    double popular;   /* The first item has so many times as many as the mean; at least 1. */
+    uint32_t skew;    /* How fast the others fall behind; at least 1. */
     uint64_t seed;
 };
 

@@ -111,9 +111,9 @@ static void job_list_options(struct cli_context *ctx, const char *help)
 
 static json_t *job_json(const struct app_ops *job)
 {
-    return json_pack("{s:s, s:s, s:s, s:b, s:s}", "name", job->name, "summary", job->summary,
+    return json_pack("{s:s, s:s, s:s, s:b, s:s+}", "name", job->name, "summary", job->summary,
                      "objective", job->objective, "rising", (int)job->rising, "options",
-                     job->options_help);
+                     job->options_help, app_options_help);
 }
 
 enum cli_exit worker_job_list(struct cli_context *ctx)
@@ -130,6 +130,7 @@ enum cli_exit worker_job_list(struct cli_context *ctx)
             cli_out(ctx, "    objective: %s, %s is better\n", jobs[i]->objective,
                     jobs[i]->rising ? "more" : "less");
             job_list_options(ctx, jobs[i]->options_help);
+            job_list_options(ctx, app_options_help);
         }
     }
     if (ctx->json) {

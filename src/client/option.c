@@ -21,7 +21,7 @@ enum {
 static const char *const option_open_keys[] = {"join",     "cert",    "name",     "site",
                                                "rank",     "streams", "insecure", "pool_mb",
                                                "cache_mb", "pace",    NULL};
-static const char *const option_table_keys[] = {"apply", "init", "combine", NULL};
+static const char *const option_table_keys[] = {"apply", "init", "combine", "chunk", NULL};
 
 /* How often "insecure" was said. */
 enum option_insecure { OPTION_SECURE, OPTION_ONCE, OPTION_TWICE };
@@ -309,6 +309,7 @@ enum err client_option_schema(const char *name, uint64_t rows, uint32_t width, c
                                    .init = init,
                                    .apply = apply,
                                    .combine = combine};
+    uint64_t chunk = LIMIT_CHUNK_ELEMENTS;
     json_t *root = NULL;
     enum err rc;
 
@@ -324,10 +325,14 @@ enum err client_option_schema(const char *name, uint64_t rows, uint32_t width, c
         if (rc == OK) {
             rc = option_text(root, "combine", combine, sizeof(combine), text);
         }
+        if (rc == OK) {
+            rc = option_number(root, "chunk", 1, LIMIT_CHUNK_ELEMENTS, &chunk, text);
+        }
         json_decref(root);
         if (rc != OK) {
             return rc;
         }
     }
+    in.chunk = (uint32_t)chunk;
     return table_schema_parse(&in, out, text);
 }

@@ -175,7 +175,12 @@ static void test_tables_have_options_too(void **state)
     assert_int_equal(client_option_schema("w", 3, 4, "{\"shape\": 3}", &schema, &text),
                      ERR_INVALID);
     assert_string_equal(text.text, "options of the table: unknown key \"shape\": there are apply, "
-                                   "init, combine");
+                                   "init, combine, chunk");
+    assert_int_equal(client_option_schema("w", 300, 4, "{\"chunk\": 64}", &schema, &text), OK);
+    assert_int_equal(table_chunk_elements(&schema), 64);
+    assert_int_equal(client_option_schema("w", 3, 4, "{\"chunk\": 65537}", &schema, &text),
+                     ERR_INVALID);
+    assert_string_equal(text.text, "option \"chunk\": a whole number from 1 to 65536 is wanted");
     assert_int_equal(client_option_schema("w", 3, 4, "{\"apply\": 3}", &schema, &text),
                      ERR_INVALID);
     assert_string_equal(text.text, "option \"apply\": a text is wanted");

@@ -50,11 +50,7 @@ static void net_slot_pump(struct net_slot *slot)
 static uint8_t net_peer_slot_for(const struct net_peer *p, enum net_priority priority,
                                  const struct wire_header *header)
 {
-    /* Frames of one chunk stay on one stream, its state too: they must not overtake each other. */
-    uint32_t table = header->table & ~(uint32_t)WIRE_TABLE_PLANE;
-    uint32_t slot = (table + header->chunk) % p->streams;
-
-    return priority == NET_CONTROL ? 0 : (uint8_t)slot;
+    return priority == NET_CONTROL ? 0 : (uint8_t)wire_stream(header, p->streams);
 }
 
 enum err net_peer_send(struct net_peer *p, enum net_priority priority, struct wire_header *header,

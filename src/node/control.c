@@ -176,12 +176,19 @@ json_t *node_schema_to_json(const struct table_schema *schema)
 {
     char init[TABLE_INIT_TEXT_BYTES];
     char apply[TABLE_APPLY_TEXT_BYTES];
+    json_t *out;
 
     table_init_print(&schema->init, init, sizeof(init));
     table_apply_print(&schema->apply, apply, sizeof(apply));
-    return json_pack("{s:s, s:I, s:I, s:s, s:s, s:s}", "name", schema->name, "rows",
-                     (json_int_t)schema->rows, "width", (json_int_t)schema->width, "init", init,
-                     "apply", apply, "combine", table_combine_name(schema->combine));
+    out = json_pack("{s:s, s:I, s:I, s:s, s:s, s:s}", "name", schema->name, "rows",
+                    (json_int_t)schema->rows, "width", (json_int_t)schema->width, "init", init,
+                    "apply", apply, "combine", table_combine_name(schema->combine));
+    if (out != NULL && schema->chunk != 0 &&
+        json_object_set_new(out, "chunk", json_integer(schema->chunk)) != 0) {
+        json_decref(out);
+        out = NULL;
+    }
+    return out;
 }
 
 enum err node_schema_from_json(const json_t *fields, struct table_schema *out,
@@ -193,12 +200,15 @@ enum err node_schema_from_json(const json_t *fields, struct table_schema *out,
         .apply = json_string_value(json_object_get(fields, "apply")),
         .combine = json_string_value(json_object_get(fields, "combine")),
     };
-    uint64_t width;
+    uint64_t width, chunk = 0;
 
     if (in.name == NULL || !node_json_u64(fields, "rows", INT64_MAX, 0, &in.rows) ||
-        !node_json_u64(fields, "width", UINT32_MAX, 0, &width)) {
+        !node_json_u64(fields, "width", UINT32_MAX, 0, &width) ||
+        (json_object_get(fields, "chunk") != NULL &&
+         !node_json_u64(fields, "chunk", UINT32_MAX, 0, &chunk))) {
         return err_text_set(text, ERR_INVALID, "a table needs a name, rows and width");
     }
     in.width = (uint32_t)width;
+    in.chunk = (uint32_t)chunk;
     return table_schema_parse(&in, out, text);
 }

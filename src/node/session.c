@@ -47,9 +47,7 @@ static struct node_held *node_inbox_at(struct node_inbox *b, uint32_t index)
 static struct node_inbox *node_session_inbox(struct node_session *s,
                                              const struct wire_header *header)
 {
-    uint32_t streams = net_peer_streams(s->peer);
-
-    return &s->inboxes[((header->table & ~(uint32_t)WIRE_TABLE_PLANE) + header->chunk) % streams];
+    return &s->inboxes[wire_stream(header, net_peer_streams(s->peer))];
 }
 
 static void node_inbox_pop(struct node_session *s, struct node_inbox *b)

@@ -386,6 +386,7 @@ void run_trainer_compute(struct run_trainer *t, double *flops_out, double *secon
     }
     t->step = (struct app_step){.clock = t->clock, .samples = 1};
     t->rc = ops->step(t->config.app, t->views, &t->step);
+    run_trainer_weigh(t);
     *flops_out = t->step.flops;
     *seconds_out = t->step.seconds;
 }

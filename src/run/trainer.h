@@ -30,6 +30,8 @@ struct run_clock {
     bool rebased;  /* A lane had left the worker out meanwhile: it may not count. */
     uint32_t samples;
     double loss_sum;    /* Not finite: the job has diverged. */
+    uint64_t changed;   /* Elements of its update that are not zero ... */
+    uint64_t large;     /* ... and change the parameter by more than one part of a hundred. */
     int64_t read_ns;    /* Until all that the step needs was there. */
     int64_t compute_ns; /* In the owner's hands. */
     int64_t end_ns;     /* To send the update and get past the barrier. */
@@ -59,6 +61,7 @@ struct run_trainer_config {
     struct app *app;          /* Likewise. */
     struct run_state *state;  /* Likewise, fresh; NULL: nothing is saved. */
     uint32_t state_every;     /* Clocks; zero: see run_state_every(). */
+    uint32_t workers;         /* Of the job, in all; zero: not known. */
     uint64_t clocks;          /* The last to compute; zero: until the site says that it is over. */
     uint32_t evaluate_every;  /* Clocks; zero: never. */
     const struct run_trainer_events *events;

@@ -3,7 +3,10 @@
 #include "base/mem.h"
 #include "run/trainer_state.h"
 
+#include <math.h>
 #include <string.h>
+
+#define TRAINER_LARGE 0.01F
 
 enum err run_trainer_schemas(struct run_trainer *t, struct err_text *text)
 {
@@ -19,7 +22,8 @@ enum err run_trainer_schemas(struct run_trainer *t, struct err_text *text)
                                        .width = tables[i].width,
                                        .init = tables[i].init,
                                        .apply = tables[i].apply,
-                                       .combine = tables[i].combine};
+                                       .combine = tables[i].combine,
+                                       .chunk = t->config.app->chunk};
 
         t->tables[i].is = tables[i];
         rc = table_schema_parse(&in, &t->tables[i].schema, text);
@@ -38,6 +42,34 @@ void run_trainer_free_tables(struct run_trainer *t)
         mem_free(table->values);
         mem_free(table->update);
         mem_free(table->rows);
+    }
+}
+
+/* Gaia's measure (its figure 5): the update by the value that it leads to. What an update does to
+ * others' momentum is not seen here. */
+static void trainer_weigh_table(struct run_trainer *t, const struct trainer_table *table,
+                                const struct app_view *v)
+{
+    const struct table_schema *s = &table->schema;
+    uint64_t count = (v->rows != NULL ? v->row_count : s->rows) * s->width;
+    bool mean = s->combine != TABLE_SUM && t->config.workers > 0;
+    float rate = (s->apply.kind == TABLE_ADD ? 1 : -table_apply_rate(&s->apply, t->clock)) /
+                 (mean ? (float)t->config.workers : 1);
+
+    for (uint64_t i = 0; i < count; i++) {
+        float change = rate * v->update[i];
+
+        t->now.changed += change != 0;
+        t->now.large += fabsf(change) > TRAINER_LARGE * fabsf(v->values[i] + change);
+    }
+}
+
+void run_trainer_weigh(struct run_trainer *t)
+{
+    for (uint32_t i = 0; i < t->tables_count; i++) {
+        if (t->tables[i].schema.apply.kind != TABLE_ADAGRAD && t->views[i].update != NULL) {
+            trainer_weigh_table(t, &t->tables[i], &t->views[i]);
+        }
     }
 }
 

@@ -85,6 +85,7 @@ struct node_op *run_trainer_op(struct run_trainer *t, uint32_t index);
 /* trainer_data.c: what the job sees and writes. */
 MUST_USE enum err run_trainer_schemas(struct run_trainer *t, struct err_text *text);
 void run_trainer_free_tables(struct run_trainer *t);
+void run_trainer_weigh(struct run_trainer *t);  /* How much what the step wrote changes. */
 void run_trainer_read(struct run_trainer *t);   /* What the step needs. */
 void run_trainer_survey(struct run_trainer *t); /* All of every table, for an evaluation. */
 void run_trainer_send(struct run_trainer *t);   /* One table after the other. */

@@ -12,7 +12,8 @@ enum { MODEL_MAX = 4096, TABLES = 6 };
 static struct table_schema schema(const char *name, uint64_t rows, uint32_t width, const char *init,
                                   const char *apply)
 {
-    struct table_schema_text in = {name, rows, width, init, apply, NULL};
+    struct table_schema_text in = {
+        .name = name, .rows = rows, .width = width, .init = init, .apply = apply};
     struct table_schema s;
 
     assert_int_equal(table_schema_parse(&in, &s, NULL), OK);

@@ -49,7 +49,13 @@ static enum err schema_parse_shape(const struct table_schema_text *in, struct ta
                             in->name, (unsigned long long)in->rows, (unsigned)in->width,
                             (unsigned long long)TABLE_ELEMENTS_MAX);
     }
+    if (in->chunk > LIMIT_CHUNK_ELEMENTS) {
+        return err_text_set(text, ERR_INVALID,
+                            "table '%s': chunks of %u elements: they have 1 to %d, or leave it out",
+                            in->name, in->chunk, LIMIT_CHUNK_ELEMENTS);
+    }
     memcpy(s->name, in->name, strlen(in->name) + 1);
+    s->chunk = in->chunk == LIMIT_CHUNK_ELEMENTS ? 0 : in->chunk;
     s->rows = in->rows;
     s->width = in->width;
     return OK;
@@ -100,8 +106,8 @@ enum err table_schema_parse(const struct table_schema_text *in, struct table_sch
 bool table_schema_equal(const struct table_schema *a, const struct table_schema *b)
 {
     return strcmp(a->name, b->name) == 0 && a->rows == b->rows && a->width == b->width &&
-           a->combine == b->combine && table_init_equal(&a->init, &b->init) &&
-           table_apply_equal(&a->apply, &b->apply);
+           a->chunk == b->chunk && a->combine == b->combine &&
+           table_init_equal(&a->init, &b->init) && table_apply_equal(&a->apply, &b->apply);
 }
 
 uint64_t table_elements(const struct table_schema *s)
@@ -109,10 +115,18 @@ uint64_t table_elements(const struct table_schema *s)
     return s->rows * s->width;
 }
 
+static uint32_t schema_chunk_most(const struct table_schema *s)
+{
+    uint32_t most = s->chunk == 0 ? LIMIT_CHUNK_ELEMENTS : s->chunk;
+
+    return s->width > most && s->width <= LIMIT_CHUNK_ELEMENTS ? s->width : most;
+}
+
 uint32_t table_chunk_elements(const struct table_schema *s)
 {
-    return s->width > LIMIT_CHUNK_ELEMENTS ? LIMIT_CHUNK_ELEMENTS
-                                           : LIMIT_CHUNK_ELEMENTS / s->width * s->width;
+    uint32_t most = schema_chunk_most(s);
+
+    return s->width > most ? most : most / s->width * s->width;
 }
 
 uint32_t table_chunk_count(const struct table_schema *s)
@@ -139,7 +153,7 @@ bool table_has_rows(const struct table_schema *s)
 uint32_t table_rows_per_chunk(const struct table_schema *s)
 {
     CHECK(table_has_rows(s));
-    return LIMIT_CHUNK_ELEMENTS / s->width;
+    return schema_chunk_most(s) / s->width;
 }
 
 uint32_t table_row_chunk(const struct table_schema *s, uint32_t row)

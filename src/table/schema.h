@@ -26,6 +26,7 @@ struct table_schema {
     char name[TABLE_NAME_BYTES]; /* Lower-case letters, digits, then also '-', '_', '.'. */
     uint64_t rows;
     uint32_t width;
+    uint32_t chunk; /* Elements of a chunk at most; zero: LIMIT_CHUNK_ELEMENTS. */
     enum table_combine combine;
     struct table_init init;
     struct table_apply apply;
@@ -39,6 +40,7 @@ struct table_schema_text {
     const char *init;    /* NULL: "zeros". */
     const char *apply;   /* NULL: "add". */
     const char *combine; /* NULL: "sum". */
+    uint32_t chunk;      /* Zero: as many as can be. */
 };
 
 /* ERR_INVALID with a text that says which part and what is allowed; ERR_TOO_BIG. */
@@ -49,8 +51,9 @@ MUST_USE bool table_schema_equal(const struct table_schema *a, const struct tabl
 
 const char *table_combine_name(enum table_combine combine);
 
-/* Chunks: at most LIMIT_CHUNK_ELEMENTS each, and whole rows if a row fits into one, so that no row
- * is ever in two chunks. All but the last are equal. */
+/* Chunks: at most .chunk elements each, or one row if a row is longer than that, and whole rows if
+ * a row fits into LIMIT_CHUNK_ELEMENTS, so that no row is ever in two chunks. All but the last are
+ * equal. Smaller ones spread a small table over more lanes. */
 uint32_t table_chunk_elements(const struct table_schema *s); /* Of all but the last. */
 uint32_t table_chunk_count(const struct table_schema *s);
 uint32_t table_chunk_size(const struct table_schema *s, uint32_t chunk); /* Elements of this one. */

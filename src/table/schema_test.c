@@ -40,32 +40,35 @@ static void test_what_is_wrong_is_named_with_what_is_allowed(void **state)
         enum err rc;
         const char *text;
     } rows[] = {
-        {{"t", 0, 1, NULL, NULL, NULL}, ERR_INVALID, "0 rows of 1: both must be at least 1"},
-        {{"t", 1, 0, NULL, NULL, NULL}, ERR_INVALID, "1 rows of 0: both must be at least 1"},
-        {{"t", (UINT64_C(1) << 36) + 1, 1, NULL, NULL, NULL},
+        {{"t", 0, 1, NULL, NULL, NULL, 0}, ERR_INVALID, "0 rows of 1: both must be at least 1"},
+        {{"t", 1, 0, NULL, NULL, NULL, 0}, ERR_INVALID, "1 rows of 0: both must be at least 1"},
+        {{"t", (UINT64_C(1) << 36) + 1, 1, NULL, NULL, NULL, 0},
          ERR_TOO_BIG,
          "68719476737 rows of 1 are more than 68719476736 elements, the largest table: split it"},
-        {{"t", UINT64_MAX, UINT32_MAX, NULL, NULL, NULL},
+        {{"t", UINT64_MAX, UINT32_MAX, NULL, NULL, NULL, 0},
          ERR_TOO_BIG,
          "18446744073709551615 rows of 4294967295 are more than 68719476736 elements, the largest "
          "table: split it"},
-        {{"t", 1, 1, NULL, NULL, "median"},
+        {{"t", 1, 1, NULL, NULL, NULL, 65537},
+         ERR_INVALID,
+         "chunks of 65537 elements: they have 1 to 65536, or leave it out"},
+        {{"t", 1, 1, NULL, NULL, "median", 0},
          ERR_INVALID,
          "combine 'median' is unknown; there are sum, mean and samples"},
-        {{"t", 1, 1, "ones", NULL, NULL},
+        {{"t", 1, 1, "ones", NULL, NULL, 0},
          ERR_INVALID,
          "init 'ones': 'ones' is unknown; there are zeros, constant VALUE, uniform HALF-WIDTH or "
          "normal DEVIATION"},
-        {{"t", 1, 1, NULL, "sgd", NULL},
+        {{"t", 1, 1, NULL, "sgd", NULL, 0},
          ERR_INVALID,
          "apply 'sgd': lr is missing: a number above 0"},
-        {{"", 1, 1, NULL, NULL, NULL}, ERR_INVALID, name_rule},
-        {{"-a", 1, 1, NULL, NULL, NULL}, ERR_INVALID, name_rule},
-        {{"..", 1, 1, NULL, NULL, NULL}, ERR_INVALID, name_rule},
-        {{"A", 1, 1, NULL, NULL, NULL}, ERR_INVALID, name_rule},
-        {{"a/b", 1, 1, NULL, NULL, NULL}, ERR_INVALID, name_rule},
-        {{"a b", 1, 1, NULL, NULL, NULL}, ERR_INVALID, name_rule},
-        {{"abcdefghijklmnopqrstuvwxyz012345", 1, 1, NULL, NULL, NULL}, ERR_INVALID, name_rule},
+        {{"", 1, 1, NULL, NULL, NULL, 0}, ERR_INVALID, name_rule},
+        {{"-a", 1, 1, NULL, NULL, NULL, 0}, ERR_INVALID, name_rule},
+        {{"..", 1, 1, NULL, NULL, NULL, 0}, ERR_INVALID, name_rule},
+        {{"A", 1, 1, NULL, NULL, NULL, 0}, ERR_INVALID, name_rule},
+        {{"a/b", 1, 1, NULL, NULL, NULL, 0}, ERR_INVALID, name_rule},
+        {{"a b", 1, 1, NULL, NULL, NULL, 0}, ERR_INVALID, name_rule},
+        {{"abcdefghijklmnopqrstuvwxyz012345", 1, 1, NULL, NULL, NULL, 0}, ERR_INVALID, name_rule},
     };
     struct table_schema out = {.rows = 42};
     char expected[ERR_TEXT_BYTES];
@@ -101,12 +104,12 @@ static void test_the_longest_name_and_the_largest_table_are_allowed(void **state
 
 static void test_schemas_are_equal_only_if_all_of_them_is(void **state)
 {
-    struct table_schema_text in = {"t", 10, 3, "normal 1", "sgd lr=0.1", "mean"};
+    struct table_schema_text in = {"t", 10, 3, "normal 1", "sgd lr=0.1", "mean", 64};
     struct table_schema a, b;
 
     (void)state;
     assert_int_equal(table_schema_parse(&in, &a, NULL), OK);
-    for (uint32_t i = 0; i < 7; i++) {
+    for (uint32_t i = 0; i < 8; i++) {
         struct table_schema_text other = in;
 
         memset(&b, 0xff, sizeof(b));
@@ -116,6 +119,7 @@ static void test_schemas_are_equal_only_if_all_of_them_is(void **state)
         other.init = i == 4 ? "normal 2" : other.init;
         other.apply = i == 5 ? "sgd lr=0.2" : other.apply;
         other.combine = i == 6 ? "sum" : other.combine;
+        other.chunk = i == 7 ? 63 : other.chunk;
         assert_int_equal(table_schema_parse(&other, &b, NULL), OK);
         assert_int_equal(table_schema_equal(&a, &b), i == 0);
     }
@@ -177,6 +181,41 @@ static void test_chunks_are_whole_rows_and_cover_the_table(void **state)
         }
         check_cut(per_chunk == 0 ? 1 : per_chunk, widths[i]);
         check_cut(per_chunk + 1, widths[i]);
+    }
+}
+
+/* Smaller ones: as many whole rows as fit, but one at least; a row that no chunk can hold is cut.
+ */
+static void test_chunks_may_be_smaller(void **state)
+{
+    static const struct {
+        uint64_t rows;
+        uint32_t width, chunk, each, count;
+    } rows[] = {
+        {100, 3, 0, 65535, 1},        {100, 3, 65536, 65535, 1}, {100, 3, 30, 30, 10},
+        {100, 3, 31, 30, 10},         {100, 3, 1, 3, 100},       {100, 3, 299, 297, 2},
+        {7, 65536, 10, 65536, 7},     {3, 65535, 1, 65535, 3},   {1, 65537, 100, 100, 656},
+        {1, 200000, 65536, 65536, 4},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct table_schema_text in = {
+            .name = "t", .rows = rows[i].rows, .width = rows[i].width, .chunk = rows[i].chunk};
+        struct table_schema s;
+        uint64_t elements = 0;
+
+        assert_int_equal(table_schema_parse(&in, &s, NULL), OK);
+        assert_int_equal(table_chunk_elements(&s), rows[i].each);
+        assert_int_equal(table_chunk_count(&s), rows[i].count);
+        for (uint32_t c = 0; c < rows[i].count; c++) {
+            elements += table_chunk_size(&s, c);
+        }
+        assert_int_equal(elements, table_elements(&s));
+        if (table_has_rows(&s)) {
+            assert_int_equal(table_rows_per_chunk(&s) * s.width, rows[i].each);
+            assert_int_equal(table_row_chunk(&s, (uint32_t)s.rows - 1), rows[i].count - 1);
+        }
     }
 }
 
@@ -295,6 +334,7 @@ int main(void)
         cmocka_unit_test(test_schemas_are_equal_only_if_all_of_them_is),
         cmocka_unit_test(test_the_ways_to_combine_have_names),
         cmocka_unit_test(test_chunks_are_whole_rows_and_cover_the_table),
+        cmocka_unit_test(test_chunks_may_be_smaller),
         cmocka_unit_test(test_rows_need_a_width_and_a_number_that_frames_can_carry),
         cmocka_unit_test(test_chunks_are_spread_evenly),
         cmocka_unit_test(test_tables_of_one_chunk_go_round_the_shards),

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#define FRAME_GOLDEN UINT32_C(2654435769) /* 2^32 by the golden ratio. */
+
 /* Offsets of the header's fields: docs/PROTOCOL.md. */
 enum {
     FRAME_AT_MAGIC = 0,
@@ -118,6 +120,16 @@ const struct wire_type_info *wire_type_info(uint8_t type)
         return NULL;
     }
     return &frame_types[type];
+}
+
+uint16_t wire_stream(const struct wire_header *header, uint16_t streams)
+{
+    bool fence =
+        header->type == WIRE_CLOCK || header->type == WIRE_ADVANCED || header->type == WIRE_MARK;
+    uint32_t place = (header->table & ~(uint32_t)WIRE_TABLE_PLANE) + header->chunk;
+
+    return (uint16_t)(fence ? header->chunk % streams
+                            : (uint64_t)(place * FRAME_GOLDEN) * streams >> 32);
 }
 
 uint32_t wire_body_room(uint8_t type)

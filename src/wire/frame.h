@@ -155,6 +155,11 @@ struct wire_type_info {
 /* Return what is known of a type, or NULL. */
 const struct wire_type_info *wire_type_info(uint8_t type);
 
+/* On which of @streams (not zero) a frame of data goes. Frames of one chunk stay on one, its state
+ * too: they must not overtake each other. A lane has every second, third, ... chunk of a table, and
+ * these spread as well as all of them do. What goes behind everything on a stream says which. */
+uint16_t wire_stream(const struct wire_header *header, uint16_t streams);
+
 /* How many bytes to keep free behind a received body of that type, so that the buffer can be sent
  * on as something longer: a push becomes the broadcast of its round, which has a longer tail. */
 uint32_t wire_body_room(uint8_t type);

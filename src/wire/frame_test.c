@@ -289,6 +289,43 @@ static void test_words(void **state)
     assert_string_equal(wire_type_info(WIRE_ROWS_VALUES)->name, "rows_values");
 }
 
+/* Whichever part of a table's chunks a lane has, its streams have about as many of them each. */
+static void test_chunks_spread_over_streams(void **state)
+{
+    (void)state;
+    for (uint16_t streams = 1; streams <= LIMIT_STREAMS_PER_PEER; streams++) {
+        for (uint32_t lanes = 1; lanes <= 16; lanes++) {
+            uint32_t counts[LIMIT_STREAMS_PER_PEER] = {0};
+
+            for (uint32_t i = 0; i < 100u * streams; i++) {
+                struct wire_header header = {.type = WIRE_PUSH, .table = 3, .chunk = i * lanes};
+                struct wire_header plane = header;
+
+                plane.table |= WIRE_TABLE_PLANE;
+                assert_int_equal(wire_stream(&plane, streams), wire_stream(&header, streams));
+                counts[wire_stream(&header, streams)]++;
+            }
+            for (uint16_t i = 0; i < streams; i++) {
+                assert_in_range(counts[i], 85, 115);
+            }
+        }
+    }
+}
+
+static void test_what_goes_behind_everything_says_on_which_stream(void **state)
+{
+    static const uint8_t types[] = {WIRE_CLOCK, WIRE_ADVANCED, WIRE_MARK};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(types); i++) {
+        for (uint32_t stream = 0; stream < LIMIT_STREAMS_PER_PEER; stream++) {
+            struct wire_header header = {.type = types[i], .chunk = stream};
+
+            assert_int_equal(wire_stream(&header, LIMIT_STREAMS_PER_PEER), stream);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +340,8 @@ int main(void)
         cmocka_unit_test(test_seal_puts_the_header_before_the_body),
         cmocka_unit_test(test_an_empty_body_has_a_check_too),
         cmocka_unit_test(test_words),
+        cmocka_unit_test(test_chunks_spread_over_streams),
+        cmocka_unit_test(test_what_goes_behind_everything_says_on_which_stream),
     };
 
     return cmocka_run_group_tests(tests, testing_setup, testing_teardown);

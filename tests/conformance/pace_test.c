@@ -53,6 +53,17 @@ static void pace_open(struct conf_session *s, struct conf_world *w)
     s->a->config.heartbeat_ns = s->b->config.heartbeat_ns = 1000 * CONF_S;
 }
 
+/* The first chunk that goes on that stream. */
+static uint32_t pace_chunk(struct conf_session *s, uint32_t stream)
+{
+    struct wire_header header = {.type = WIRE_PUSH};
+
+    while (wire_stream(&header, net_peer_streams(s->a->peer)) != stream) {
+        header.chunk++;
+    }
+    return header.chunk;
+}
+
 /* Send a frame of @bytes on each stream; they take @wanted_ns and the way to arrive, all at once.
  */
 static void pace_burst(struct conf_session *s, uint32_t bytes, int64_t wanted_ns)
@@ -70,7 +81,8 @@ static void pace_burst(struct conf_session *s, uint32_t bytes, int64_t wanted_ns
     s->b->user = &arrived_ns;
     s->b->on_frame = pace_arrived;
     for (uint32_t i = 0; i < net_peer_streams(s->a->peer); i++) {
-        assert_int_equal(conf_node_send(s->a, NET_DATA, i, 0, bytes - WIRE_HEADER_BYTES), OK);
+        assert_int_equal(
+            conf_node_send(s->a, NET_DATA, pace_chunk(s, i), 0, bytes - WIRE_HEADER_BYTES), OK);
     }
     for (uint32_t i = 1; i <= net_peer_streams(s->a->peer); i++) {
         while (s->b->frames < before + i) {
