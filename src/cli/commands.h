@@ -20,6 +20,7 @@ extern const struct cli_command cli_command_cert_revoke;
 extern const struct cli_command cli_command_cert_serve;
 extern const struct cli_command cli_command_cert_show;
 extern const struct cli_command cli_command_cert_token;
+extern const struct cli_command cli_command_compare;
 extern const struct cli_command cli_command_completion;
 extern const struct cli_command cli_command_doctor;
 extern const struct cli_command cli_command_help;

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "loop/clock.h"
+#include "run/bill.h"
 #include "run/local.h"
 #include "run/set.h"
 #include "run/sim.h"
@@ -19,10 +20,10 @@
 
 enum { RUN_SETS_MAX = 64, RUN_COMMAND_BYTES = 1024 };
 
-/* The file, with what --set says. */
-static enum cli_exit run_load(struct cli_context *ctx, struct run_file **file_out)
+/* The file, with what --set says, and then @more unless it is NULL. */
+static enum cli_exit run_load(struct cli_context *ctx, const char *more, struct run_file **file_out)
 {
-    const char *settings[RUN_SETS_MAX];
+    const char *settings[RUN_SETS_MAX + 1];
     const char *path = cli_argument(ctx, 0);
     struct err_text text = {""};
     uint32_t count = 0;
@@ -35,13 +36,10 @@ static enum cli_exit run_load(struct cli_context *ctx, struct run_file **file_ou
         }
         settings[count] = s;
     }
-    rc = run_set_load(path, settings, count, file_out, &text);
+    settings[count] = more;
+    rc = run_set_load(path, settings, count + (more != NULL), file_out, &text);
     if (rc == OK) {
         rc = run_sim_check(*file_out, path, &text);
-        if (rc == OK && strcmp(cli_text(ctx, "on"), "local") == 0 &&
-            run_local_check(*file_out, path, &text) != OK) {
-            rc = ERR_MALFORMED;
-        }
         if (rc != OK) {
             run_file_free(*file_out);
         }
@@ -56,7 +54,7 @@ static enum cli_exit run_load(struct cli_context *ctx, struct run_file **file_ou
 }
 
 /* Where records go if nobody says where: never into the folder that one happens to be in. */
-static void run_default_dir(const struct run_file *f, char *out, size_t size)
+void run_default_dir(const char *name, char *out, size_t size)
 {
     const char *state = getenv("XDG_STATE_HOME");
     const char *home = getenv("HOME");
@@ -68,11 +66,11 @@ static void run_default_dir(const struct run_file *f, char *out, size_t size)
         (void)strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
     }
     if (state != NULL && state[0] == '/') {
-        (void)snprintf(out, size, "%s/strait/runs/%s-%s", state, f->name, stamp);
+        (void)snprintf(out, size, "%s/strait/runs/%s-%s", state, name, stamp);
     } else if (home != NULL && home[0] == '/') {
-        (void)snprintf(out, size, "%s/.local/state/strait/runs/%s-%s", home, f->name, stamp);
+        (void)snprintf(out, size, "%s/.local/state/strait/runs/%s-%s", home, name, stamp);
     } else {
-        (void)snprintf(out, size, "/tmp/strait-%s-%s", f->name, stamp);
+        (void)snprintf(out, size, "/tmp/strait-%s-%s", name, stamp);
     }
 }
 
@@ -83,6 +81,7 @@ static void run_command(struct cli_context *ctx, char *out, size_t size)
 
     text_init_fixed(&text, out, size);
     text_addf(&text, "strait run %s --on %s", cli_argument(ctx, 0), cli_text(ctx, "on"));
+    text_add(&text, cli_flag(ctx, "estimate") ? " --estimate" : "");
     for (size_t i = 0; cli_text_at(ctx, "set", i) != NULL; i++) {
         text_addf(&text, " --set '%s'", cli_text_at(ctx, "set", i));
     }
@@ -94,7 +93,8 @@ static enum cli_exit run_open_record(struct cli_context *ctx, const struct run_f
     char dir[1024], command[RUN_COMMAND_BYTES];
     struct run_record_config config = {.dir = cli_text(ctx, "output"),
                                        .file = f,
-                                       .backend = cli_text(ctx, "on"),
+                                       .backend =
+                                           cli_flag(ctx, "estimate") ? "sim" : cli_text(ctx, "on"),
                                        .command = command,
                                        .started_us = clock_wall_us()};
     struct err_text text = {""};
@@ -105,7 +105,7 @@ static enum cli_exit run_open_record(struct cli_context *ctx, const struct run_f
         return CLI_DONE;
     }
     if (config.dir == NULL) {
-        run_default_dir(f, dir, sizeof(dir));
+        run_default_dir(f->name, dir, sizeof(dir));
         config.dir = dir;
     }
     run_command(ctx, command, sizeof(command));
@@ -128,9 +128,8 @@ static json_t *run_fired_json(const uint64_t *fired)
     return faults;
 }
 
-/* The run itself did not begin: something is wrong with the job, or with the machine. */
-static enum cli_exit run_not_begun(struct cli_context *ctx, const struct run_file *f, enum err rc,
-                                   const struct err_text *text)
+enum cli_exit run_not_begun(struct cli_context *ctx, const struct run_file *f, enum err rc,
+                            const struct err_text *text)
 {
     if (rc == ERR_NOMEM) {
         return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "%s", text->text);
@@ -252,17 +251,41 @@ static enum cli_exit run_dry(struct cli_context *ctx, const struct run_file *f)
     return CLI_DONE;
 }
 
+/* A record only where somebody wants one. */
+static enum cli_exit run_guess(struct cli_context *ctx, const struct run_file *f)
+{
+    struct run_record *record = NULL;
+    struct run_file *without = NULL;
+    enum cli_exit status = CLI_DONE;
+
+    if (run_bill_has_budget(f) && f->sites_count > 1) {
+        /* As much as there can be. */
+        status = run_load(ctx, "budget={max_gb: 1000000000}", &without);
+    }
+    if (status == CLI_DONE && cli_text(ctx, "output") != NULL) {
+        status = run_open_record(ctx, f, &record);
+    }
+    if (status == CLI_DONE) {
+        status = run_estimate(ctx, f, without, record);
+    }
+    run_record_destroy(record);
+    run_file_free(without);
+    return status;
+}
+
 static enum cli_exit run_run(struct cli_context *ctx)
 {
     struct run_record *record = NULL;
     struct run_file *f = NULL;
-    enum cli_exit status = run_load(ctx, &f);
+    enum cli_exit status = run_load(ctx, NULL, &f);
 
     if (status != CLI_DONE) {
         return status;
     }
     if (cli_flag(ctx, "dry-run")) {
         status = run_dry(ctx, f);
+    } else if (cli_flag(ctx, "estimate")) {
+        status = run_guess(ctx, f);
     } else {
         status = run_open_record(ctx, f, &record);
         if (status == CLI_DONE) {
@@ -312,6 +335,9 @@ const struct cli_command cli_command_run = {
             {.name = "dry-run",
              .letter = 'n',
              .help = "check the file, print it with all defaults, and stop"},
+            {.name = "estimate",
+             .help = "start nothing: simulate it and say what it will take, and what a budget "
+                     "costs; no record unless --output"},
             {.name = "output",
              .letter = 'o',
              .placeholder = "DIR",
@@ -325,6 +351,7 @@ const struct cli_command cli_command_run = {
             {"strait run runs/mf-11-regions.yaml", "eleven regions, in virtual time"},
             {"strait run runs/logreg.yaml --on local --set stop.clocks=50", "real processes"},
             {"strait run runs/lda.yaml -n", "see what would be run"},
+            {"strait run runs/gaia-mf-3.yaml --estimate", "see what it will take"},
             {0}},
     .run = run_run,
 };

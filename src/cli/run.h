@@ -6,6 +6,7 @@
 
 #include "cli/context.h"
 #include "cli/run_view.h"
+#include "cli/screen.h"
 #include "run/record.h"
 
 struct run_shown {
@@ -21,8 +22,8 @@ struct run_shown {
     uint64_t clock_before;
     uint64_t bytes_before;
     char news[160]; /* What people should see of the last event. */
-    int lines;      /* On the screen, to be drawn over. */
-    json_t *json;   /* The summary, once it is over. */
+    struct screen screen;
+    json_t *json; /* The summary, once it is over. */
     enum cli_exit status;
 };
 
@@ -37,6 +38,18 @@ void run_shown_clear(struct run_shown *s);
 /* After the run: give Ctrl-C back, print the end (unless there was none), finish the record. The
  * exit status. */
 enum cli_exit run_shown_end(struct run_shown *s);
+
+/* The run itself did not begin, for @rc: something is wrong with the job, or with the machine. */
+enum cli_exit run_not_begun(struct cli_context *ctx, const struct run_file *f, enum err rc,
+                            const struct err_text *text);
+
+/* Say what the run will be, by simulation; @without is the same without its budget, if it has one.
+ * @record may be NULL. */
+enum cli_exit run_estimate(struct cli_context *ctx, const struct run_file *f,
+                           const struct run_file *without, struct run_record *record);
+
+/* Where a record goes if nobody says where: a new folder, called after @name. */
+void run_default_dir(const char *name, char *out, size_t size);
 
 /* Add to the summary, before the end is printed; @object is released. */
 void run_shown_add(struct run_shown *s, const char *key, json_t *object);

@@ -1,14 +1,12 @@
 /* The view, the record and the end of a run. */
 
+#include "cli/figure.h"
 #include "cli/run.h"
 #include "loop/clock.h"
 
 #include <inttypes.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 enum {
     SHOWN_SCREEN_MS = 100,
@@ -36,32 +34,10 @@ static void shown_signals(bool ours)
     (void)sigaction(SIGTERM, &action, NULL);
 }
 
-static bool shown_utf8(void)
-{
-    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const char *value = getenv(names[i]);
-
-        if (value != NULL && value[0] != '\0') {
-            return strcasestr(value, "utf-8") != NULL || strcasestr(value, "utf8") != NULL;
-        }
-    }
-    return false;
-}
-
-static int shown_width(void)
-{
-    struct winsize size;
-
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col - 1
-                                                                            : CLI_WIDTH - 1;
-}
-
 static struct run_view shown_view(const struct run_shown *s, const struct run_picture *picture)
 {
     return (struct run_view){
-        .width = shown_width(),
+        .width = screen_width(),
         .color = s->ctx->color_err,
         .utf8 = s->utf8,
         .picture = picture,
@@ -150,39 +126,7 @@ static enum run_wish shown_tick(void *user)
 
 void run_shown_clear(struct run_shown *s)
 {
-    if (s->lines > 0) {
-        (void)fprintf(s->ctx->err, "\r\033[%dA\033[J", s->lines);
-        (void)fflush(s->ctx->err);
-        s->lines = 0;
-    }
-}
-
-/* Over the last screen, in one piece, so that it does not flicker. */
-static void shown_draw(struct run_shown *s, const struct text *screen)
-{
-    struct text out;
-    int lines = 0;
-
-    if (text_init(&out, SHOWN_BYTES_MAX) != OK) {
-        return;
-    }
-    if (s->lines > 0) {
-        text_addf(&out, "\r\033[%dA", s->lines);
-    }
-    for (const char *at = screen->chars; *at != '\0'; lines++) {
-        size_t size = strcspn(at, "\n");
-
-        text_add_bytes(&out, at, size);
-        text_add(&out, "\033[K\n");
-        at += size + (at[size] == '\n');
-    }
-    text_add(&out, "\033[J");
-    if (!out.failed) {
-        (void)fwrite(out.chars, 1, out.size, s->ctx->err);
-        (void)fflush(s->ctx->err);
-        s->lines = lines;
-    }
-    text_deinit(&out);
+    screen_clear(&s->screen);
 }
 
 static void shown_show(const struct run_picture *picture, void *user)
@@ -196,7 +140,7 @@ static void shown_show(const struct run_picture *picture, void *user)
     }
     if (s->ctx->progress) {
         run_view_screen(&view, &text);
-        shown_draw(s, &text);
+        screen_draw(&s->screen, text.chars);
     } else {
         run_view_line(&view, &text);
         cli_note(s->ctx, "%s", text.chars);
@@ -241,7 +185,7 @@ static void shown_over(const struct run_picture *picture, const struct run_resul
             s->status = cli_error(s->ctx, CLI_ERROR_FILE, NULL, "%s", text.text);
         }
     }
-    if (result->end == RUN_END_FAILED) {
+    if (result->end == RUN_END_FAILED || result->end == RUN_END_DIVERGED) {
         s->status = cli_error(s->ctx, CLI_ERROR_RUN_FAILED, NULL, "%s", result->text.text);
     } else if (result->end == RUN_END_INTERRUPTED) {
         s->status = shown_signal == SIGTERM ? CLI_TERMINATED : CLI_INTERRUPTED;
@@ -255,6 +199,7 @@ void run_shown_begin(struct run_shown *s, struct cli_context *ctx, const char *b
 {
     *s = (struct run_shown){
         .ctx = ctx,
+        .screen = {.ctx = ctx},
         .backend = backend,
         .record = record,
         .watcher = {.row = shown_row,
@@ -263,7 +208,7 @@ void run_shown_begin(struct run_shown *s, struct cli_context *ctx, const char *b
                     .show = shown_show,
                     .over = shown_over,
                     .user = NULL},
-        .utf8 = shown_utf8(),
+        .utf8 = figure_utf8(),
         .next_ns = clock_mono_ns() + (ctx->progress ? 0 : (int64_t)SHOWN_FIRST_MS * 1000000),
         .status = CLI_DONE,
     };

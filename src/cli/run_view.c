@@ -1,7 +1,9 @@
 #include "cli/run_view.h"
 
 #include "cli/context.h"
+#include "cli/figure.h"
 #include "run/bill.h"
+#include "run/move.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -18,45 +20,16 @@ enum {
 
 /* Small parts. */
 
-static void view_bytes(uint64_t bytes, struct text *out)
-{
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
-    double value = (double)bytes;
-    size_t i = 0;
-
-    for (; value >= 999.5 && i < 4; i++) {
-        value /= 1000;
-    }
-    text_addf(out, i == 0 || value >= 100 ? "%.0f %s" : "%.3g %s", value, units[i]);
-}
-
 static void view_time(int64_t ns, struct text *out)
 {
-    double s = (double)ns * 1e-9;
-
-    if (s < 120) {
-        text_addf(out, "%.1f s", s);
-    } else if (s < 7200) {
-        text_addf(out, "%d min %02d s", (int)s / 60, (int)s % 60);
-    } else {
-        text_addf(out, "%d h %02d min", (int)(s / 3600), (int)s / 60 % 60);
-    }
-}
-
-static void view_number(double value, struct text *out)
-{
-    if (isfinite(value)) {
-        text_addf(out, "%.4g", value);
-    } else {
-        text_add(out, "-");
-    }
+    figure_time((double)ns * 1e-9, out);
 }
 
 static void view_figure(const char *name, double value, struct text *out)
 {
     if (isfinite(value)) {
         text_addf(out, "  %s ", name);
-        view_number(value, out);
+        figure_number(value, out);
     }
 }
 
@@ -80,15 +53,6 @@ static void view_add_line(const struct run_view *v, const char *chars, struct te
     }
     text_add_bytes(out, chars, (size_t)(at - chars));
     text_addf(out, "%s\n", *at != '\0' ? cli_style(v->color, CLI_PLAIN) : "");
-}
-
-static void view_bar(const struct run_view *v, double part, struct text *out)
-{
-    int full = part >= 1 ? VIEW_BAR : part > 0 ? (int)(part * VIEW_BAR) : 0;
-
-    for (int i = 0; i < VIEW_BAR; i++) {
-        text_add(out, v->utf8 ? (i < full ? "█" : "░") : (i < full ? "#" : "."));
-    }
 }
 
 /* The objective over time, lowest to highest. */
@@ -127,7 +91,7 @@ static void view_head(const struct run_view *v, struct text *out)
               cli_style(v->color, CLI_PLAIN), clock);
     if (clocks > 0) {
         text_addf(&t, "/%" PRIu64 " %s", clocks, cli_style(v->color, CLI_NAME));
-        view_bar(v, (double)clock / (double)clocks, &t);
+        figure_bar((double)clock / (double)clocks, VIEW_BAR, v->utf8, &t);
         text_add(&t, cli_style(v->color, CLI_PLAIN));
     }
     text_add(&t, "  ");
@@ -147,7 +111,7 @@ static void view_quality(const struct run_view *v, struct text *out)
 
     text_init_fixed(&t, line, sizeof(line));
     text_addf(&t, "  %s ", v->picture->job->objective);
-    view_number(score->objective, &t);
+    figure_number(score->objective, &t);
     text_add(&t, "  ");
     view_curve(v, &t);
     view_figure("accuracy", score->accuracy, &t);
@@ -268,10 +232,10 @@ static void view_links(const struct run_view *v, struct text *out)
 
     text_init_fixed(&t, line, sizeof(line));
     text_add(&t, "  WAN ");
-    view_bytes(total, &t);
+    figure_bytes(total, &t);
     if (v->seconds > 0 && total >= v->bytes_before) {
         text_add(&t, " (");
-        view_bytes((uint64_t)((double)(total - v->bytes_before) / v->seconds), &t);
+        figure_bytes((uint64_t)((double)(total - v->bytes_before) / v->seconds), &t);
         text_add(&t, "/s)");
     }
     text_add(&t, ", ");
@@ -280,7 +244,10 @@ static void view_links(const struct run_view *v, struct text *out)
         text_addf(&t, "%s%s to %s ", i == 0 ? "; " : ", ",
                   topo_region_at(p->file->topo, pair / n)->name,
                   topo_region_at(p->file->topo, pair % n)->name);
-        view_bytes(bytes, &t);
+        figure_bytes(bytes, &t);
+    }
+    if (p->file->links.scale < 1) {
+        text_addf(&t, " (scale 1:%.6g)", 1 / p->file->links.scale);
     }
     view_add_line(v, line, out);
 }
@@ -330,7 +297,7 @@ void run_view_line(const struct run_view *v, struct text *out)
     view_figure("objective", score->objective, out);
     view_figure("accuracy", score->accuracy, out);
     text_add(out, "  WAN ");
-    view_bytes(run_traffic_total(p->traffic), out);
+    figure_bytes(run_traffic_total(p->traffic), out);
     text_addf(out, "  waiting %.0f %%", run_tally_waiting(p->tally) * 100);
     if (p->waits[0] != '\0') {
         text_addf(out, "  (%s)", p->waits);
@@ -349,6 +316,12 @@ void run_view_end(const struct run_picture *p, const struct run_result *result, 
         break;
     case RUN_END_GOAL:
         text_addf(out, "the goal was reached by clock %" PRIu64, clock);
+        break;
+    case RUN_END_CONVERGED:
+        text_addf(out, "converged by clock %" PRIu64, clock);
+        break;
+    case RUN_END_DIVERGED:
+        text_addf(out, "diverged by clock %" PRIu64, clock);
         break;
     case RUN_END_TIME:
         text_addf(out, "the time was up at clock %" PRIu64, clock);
@@ -369,6 +342,32 @@ static void view_row(const struct run_view *v, const char *name, struct text *ou
 {
     text_addf(out, "  %s%-10s%s ", cli_style(v->color, CLI_FAINT), name,
               cli_style(v->color, CLI_PLAIN));
+}
+
+/* What was done before anything was trained. */
+static void view_move(const struct run_view *v, const struct run_result *result, struct text *out)
+{
+    const struct run_file *f = v->picture->file;
+    uint64_t machines = 0, transfer = 0;
+    struct run_move m;
+
+    run_move_of(f, &m);
+    if (!m.moves) {
+        return;
+    }
+    view_row(v, "moved", out);
+    figure_bytes(m.bytes, out);
+    text_addf(out, " to %s in ", f->lan_region);
+    view_time(m.took_ns, out);
+    if (run_move_cost(f, &m, &machines, &transfer)) {
+        struct run_cost_text total;
+
+        text_addf(out, " for $%s, by machines of class %s",
+                  run_cost_print(machines + transfer, &total), m.class);
+    }
+    text_add(out, "; then trained for ");
+    view_time(result->took_ns - m.took_ns, out);
+    text_add(out, "\n");
 }
 
 static void view_table_links(const struct run_view *v, struct text *out)
@@ -451,11 +450,23 @@ static void view_budget(const struct run_view *v, struct text *out)
         text_addf(out, " of $%g%s", b->max_usd, b->max_gb > 0 ? ", " : "");
     }
     if (b->max_gb > 0) {
-        view_bytes(run_traffic_total(p->traffic), out);
+        figure_bytes(run_traffic_total(p->traffic), out);
         text_addf(out, " of %g GB", b->max_gb);
     }
-    text_addf(out, "; %s\n",
-              run_bill_bound(p) ? "it is used up, or held something back" : "it held nothing back");
+    text_addf(out, "; %s%s\n",
+              run_bill_bound(p) ? "it is used up, or held something back" : "it held nothing back",
+              run_bill_holds(p) ? "" : "; it does not hold: what is significant is sent anyway");
+}
+
+/* What was counted is not what is shown. */
+static void view_scale(const struct run_view *v, struct text *out)
+{
+    double scale = v->picture->file->links.scale;
+
+    if (scale < 1) {
+        view_row(v, "scale", out);
+        text_addf(out, "1:%.6g: bytes and dollars as at full size\n", 1 / scale);
+    }
 }
 
 static void view_money(const struct run_view *v, struct text *out)
@@ -492,9 +503,10 @@ void run_view_table(const struct run_view *v, const struct run_result *result, s
               cli_style(v->color, CLI_PLAIN));
     run_view_end(p, result, out);
     text_add(out, "\n");
+    view_move(v, result, out);
     if (score->clock > 0) {
         view_row(v, "objective", out);
-        view_number(score->objective, out);
+        figure_number(score->objective, out);
         text_addf(out, " %s, at clock %" PRIu64 "\n", p->job->objective, score->clock);
     }
     if (isfinite(score->accuracy)) {
@@ -502,7 +514,7 @@ void run_view_table(const struct run_view *v, const struct run_result *result, s
         text_addf(out, "%.4f\n", score->accuracy);
     }
     view_row(v, "loss", out);
-    view_number(run_tally_last(p->tally)->loss, out);
+    figure_number(run_tally_last(p->tally)->loss, out);
     text_addf(out, " per sample, in clock %" PRIu64 "\n", run_tally_last(p->tally)->clock);
     view_row(v, "waiting", out);
     text_addf(out, "%.1f %% of the workers' time\n", run_tally_waiting(p->tally) * 100);
@@ -514,10 +526,11 @@ void run_view_table(const struct run_view *v, const struct run_result *result, s
         text_addf(out, "%" PRIu64 " clocks of workers that were left out for a while\n", rebased);
     }
     view_row(v, "WAN", out);
-    view_bytes(run_traffic_total(p->traffic), out);
+    figure_bytes(run_traffic_total(p->traffic), out);
     text_add(out, ", ");
     view_transfer(p, out);
     text_add(out, "\n");
+    view_scale(v, out);
     view_table_links(v, out);
     view_money(v, out);
 }

@@ -210,6 +210,7 @@ static enum err server_open(struct server *s, struct err_text *text)
     const struct server_plan *p = &s->plan;
     struct node_server_config config = {
         .site = p->site,
+        .between = p->sites == NULL ? NULL : run_sites_between(p->sites),
         .identity = p->identity,
         .lanes = p->lanes[p->index],
         .first_number = p->first_number,
@@ -310,10 +311,14 @@ static enum cli_exit server_run(struct cli_context *ctx)
         status = server_plan_identity(ctx, &s.plan);
     }
     if (status == CLI_DONE) {
+        status = server_plan_between(ctx, &s.plan);
+    }
+    if (status == CLI_DONE) {
         server_origin(&s.plan);
         status = server_work(&s);
         server_close(&s);
     }
+    run_sites_free(s.plan.sites);
     return status;
 }
 
@@ -366,6 +371,9 @@ static const struct cli_option server_options[] = {
      .max = SERVER_SERVERS_MAX - 1, .help = "which of them this is, from 0 on"},
     {.name = "first", .placeholder = "ADDRESS",
      .help = "for all but server 0: where server 0 is; the settings come from there"},
+    {.name = "between", .placeholder = "FILE", .kind = CLI_FILE,
+     .help = "the other sites that share the model, where they are, and how they share; the same "
+             "on all servers of all sites"},
     {.name = "store", .placeholder = "DIR", .kind = CLI_DIR,
      .help = "keep checkpoints in this folder, and go on from the newest one"},
     {.name = "checkpoint-every", .placeholder = "CLOCKS", .fallback = "10", .kind = CLI_NUMBER,
@@ -404,6 +412,9 @@ const struct cli_command cli_command_server = {
             "bring back what a checkpoint lacks.",
             "A site may have several servers: the first one prints the commands for the others, "
             "which get all settings from it. Workers only ever need the address of the first.",
+            "Several sites may share one model: each has its own servers and workers and a whole "
+            "copy, and tells the others what is significant. --between names them all, by the "
+            "address of each one's first server; this server finds its own site in the list.",
             "With --json it prints one line when it is ready, with all addresses, and one when it "
             "has stopped.",
             NULL},
@@ -415,6 +426,8 @@ const struct cli_command cli_command_server = {
              "with certificates and checkpoints"},
             {"strait server --cert certs --workers 8 --servers 2 --lanes 2",
              "the first of two servers"},
+            {"strait server --cert certs --workers 8 --store kept --between sites.yaml",
+             "a site that shares its model with others"},
             {0}},
     .run = server_run,
 };

@@ -1,11 +1,13 @@
 /* `strait server`, in parts: what was asked for (server_plan.c), what the first server of the site
- * says (server_first.c), what is told to people (server_say.c), and the process (server.c). */
+ * says (server_first.c), what is told to people (server_say.c, server_sites.c), and the process
+ * (server.c). */
 
 #ifndef CLI_SERVER_H
 #define CLI_SERVER_H
 
 #include "cli/security.h"
 #include "node/server.h"
+#include "run/sites_file.h"
 
 #include <jansson.h>
 
@@ -31,6 +33,7 @@ struct server_plan {
     const char *store;        /* NULL: none. */
     uint64_t pace_bytes_per_s;
     uint64_t in_flight_bytes; /* Zero: by the number of workers. */
+    struct run_sites *sites;  /* Other sites; NULL: there are none. */
 };
 
 /* Read the options but those of the site. The error is printed. */
@@ -42,6 +45,9 @@ enum cli_exit server_plan_site(struct cli_context *ctx, bool all, struct server_
 
 /* Do they go together? The error is printed. */
 enum cli_exit server_plan_check(struct cli_context *ctx, const struct server_plan *plan);
+
+/* What --between says of other sites, once ours is known. The error is printed. */
+enum cli_exit server_plan_between(struct cli_context *ctx, struct server_plan *plan);
 
 /* Who we are: by certificate, or by word. Needs the name of the site. The error is printed. */
 enum cli_exit server_plan_identity(struct cli_context *ctx, struct server_plan *plan);
@@ -67,7 +73,15 @@ struct server_news {
     int64_t waited_ns; /* When a reason to wait was last said. */
     uint64_t checkpoint;
     bool checkpoint_known;
+    json_t *sites; /* By name: what was said of it. */
 };
+
+/* Other sites (server_sites.c): their names; a row for each; and which have come, gone or refuse.
+ */
+json_t *server_sites_named(const struct server_plan *plan);
+void server_sites_list(struct cli_context *ctx, const struct server_plan *plan);
+void server_sites_news(struct cli_context *ctx, struct server_news *news, const json_t *report,
+                       int64_t now_ns);
 
 /* Say what is new in the @report about our lanes (as in cli/status.h). */
 void server_say_news(struct cli_context *ctx, struct server_news *news, const json_t *report,

@@ -144,6 +144,13 @@ static enum cli_exit first_take(struct cli_context *ctx, struct server_plan *pla
                          ": give all servers the same ones",
                          lanes, theirs.lanes);
     }
+    if ((json_object_get(first, "between") != NULL) != cli_given(ctx, "between")) {
+        return cli_error(ctx, CLI_ERROR_SITE_DIFFERS, NULL,
+                         "--between: the first server %s; give it to all servers of the site, or "
+                         "to none",
+                         cli_given(ctx, "between") ? "knows of no other sites"
+                                                   : "shares its model with other sites");
+    }
     plan->site = theirs;
     status = server_plan_site(ctx, false, plan);
     if (status == CLI_DONE) {

@@ -237,6 +237,47 @@ enum cli_exit server_plan_check(struct cli_context *ctx, const struct server_pla
     return CLI_DONE;
 }
 
+/* Without certificates only loopback is safe, for other sites as for everybody. */
+static enum cli_exit plan_judge_sites(struct cli_context *ctx, const struct node_between *between)
+{
+    for (uint32_t i = 0; i < between->others_count; i++) {
+        const struct node_other_site *o = &between->others[i];
+        char address[NET_ADDRESS_BYTES];
+
+        if (o->first.scheme != NET_SCHEME_TLS && security_insecure(ctx) < 2 &&
+            !security_is_local(&o->first)) {
+            return cli_error(ctx, CLI_ERROR_INSECURE, NULL,
+                             "--between %s: site %s at %s: not encrypted, and not on this machine; "
+                             "if that is really wanted, give --insecure twice",
+                             cli_text(ctx, "between"), o->name,
+                             net_address_format(&o->first, address));
+        }
+    }
+    return CLI_DONE;
+}
+
+enum cli_exit server_plan_between(struct cli_context *ctx, struct server_plan *plan)
+{
+    const struct run_sites_reader reader = {
+        .site = plan->site.name, .lanes = plan->site.lanes, .tls = plan->tls};
+    const char *path = cli_text(ctx, "between");
+    struct err_text text = {""};
+    enum err rc;
+
+    if (path == NULL) {
+        return CLI_DONE;
+    }
+    rc = run_sites_load(path, &reader, &plan->sites, &text);
+    if (rc == ERR_NOMEM) {
+        return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "--between %s", text.text);
+    }
+    if (rc != OK) {
+        return cli_error(ctx, rc == ERR_MALFORMED ? CLI_ERROR_RUN_FILE : CLI_ERROR_FILE, NULL,
+                         "--between %s", text.text);
+    }
+    return plan_judge_sites(ctx, run_sites_between(plan->sites));
+}
+
 /* Who we are. */
 
 static enum cli_exit plan_certificate(struct cli_context *ctx, struct server_plan *plan)

@@ -60,8 +60,10 @@ void server_say_further(struct cli_context *ctx, const struct server_plan *plan,
     /* On one machine they cannot all have the same port. */
     (void)snprintf(out, size,
                    "strait server --first %s --servers %" PRIu32 " --index %" PRIu32
-                   " --lanes %s%s%s%s %s",
+                   " --lanes %s%s%s%s%s%s %s",
                    net_address_format(first, to), plan->servers, index, cli_text(ctx, "lanes"),
+                   plan->sites == NULL ? "" : " --between ",
+                   plan->sites == NULL ? "" : cli_text(ctx, "between"),
                    plan->store == NULL ? "" : " --store DIR", local ? " --listen " : "",
                    !local                            ? ""
                    : first->scheme == NET_SCHEME_TLS ? "tls://127.0.0.1:0"
@@ -126,12 +128,12 @@ static void say_ready_json(struct cli_context *ctx, const struct server_plan *pl
         (void)json_array_append_new(further, json_string(command));
     }
     server_say_join(ctx, first, command, sizeof(command));
-    out =
-        json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:s, s:o, s:O?}", "event", "ready", "site",
-                  plan->site.name, "server", plan->identity.name, "index", (json_int_t)plan->index,
-                  "workers", (json_int_t)plan->site.sync.members_min, "addresses",
-                  say_addresses(server, true), "listening", say_addresses(server, false), "join",
-                  command, "servers", further, "checkpoint", restored);
+    out = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:s, s:o, s:o, s:O?}", "event", "ready",
+                    "site", plan->site.name, "server", plan->identity.name, "index",
+                    (json_int_t)plan->index, "workers", (json_int_t)plan->site.sync.members_min,
+                    "addresses", say_addresses(server, true), "listening",
+                    say_addresses(server, false), "join", command, "servers", further, "sites",
+                    server_sites_named(plan), "checkpoint", restored);
     server_say_json(ctx, out);
 }
 
@@ -185,6 +187,7 @@ static void say_ready_people(struct cli_context *ctx, const struct server_plan *
                    plan->index + 1, plan->servers);
     cert_row(ctx, "server", line);
     say_listening(ctx, server);
+    server_sites_list(ctx, plan);
     say_checkpoints(ctx, plan, report);
     for (uint32_t i = 1; i < plan->servers && plan->index == 0; i++) {
         server_say_further(ctx, plan, first, i, line, sizeof(line));
@@ -379,11 +382,13 @@ void server_say_news(struct cli_context *ctx, struct server_news *news, const js
     say_changes(ctx, news, say_members(status), clock);
     say_clock(ctx, news, status, now_ns);
     say_checkpoint(ctx, news, status);
+    server_sites_news(ctx, news, report, now_ns);
     say_waiting(ctx, news, report, status, now_ns);
 }
 
 void server_news_deinit(struct server_news *news)
 {
     json_decref(news->members);
-    news->members = NULL;
+    json_decref(news->sites);
+    news->members = news->sites = NULL;
 }

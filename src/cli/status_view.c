@@ -3,6 +3,7 @@
 #include "cli/context.h"
 #include "cli/why.h"
 #include "node/site.h"
+#include "sync/mirror.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -16,6 +17,24 @@ enum {
     VIEW_REASONS_MAX = 5,
     VIEW_REASON_LINES_MAX = 4,
     VIEW_LANES_MAX = 8,
+    VIEW_SITES_MAX = 12, /* On a screen. */
+};
+
+/* Another site as all lanes together see it. */
+struct view_site {
+    const char *name;
+    bool up; /* All lanes reach it. */
+    bool left_out, announcing;
+    int64_t clock; /* The smallest. */
+    int64_t queued_bytes;
+    int64_t sent_bytes;
+    int64_t delivery;
+    int64_t rtt_us; /* The longest. */
+};
+
+struct view_sites {
+    struct view_site list[MIRROR_SITES_MAX];
+    uint32_t count;
 };
 
 /* A worker as all lanes together see it. */
@@ -405,6 +424,163 @@ static void view_member_lines(struct view_out *o, const struct view_members *all
     }
 }
 
+/* Other sites. */
+
+static struct view_site *view_find_site(struct view_sites *all, const char *name)
+{
+    for (uint32_t i = 0; i < all->count; i++) {
+        if (strcmp(all->list[i].name, name) == 0) {
+            return &all->list[i];
+        }
+    }
+    if (all->count == MIRROR_SITES_MAX) {
+        return NULL;
+    }
+    all->list[all->count] = (struct view_site){.name = name, .up = true, .clock = INT64_MAX};
+    return &all->list[all->count++];
+}
+
+static void view_add_site(struct view_sites *all, const json_t *site)
+{
+    struct view_site *s = view_find_site(all, view_string(site, "site"));
+    int64_t clock = why_number(site, "clock"), rtt_us = why_number(site, "rtt_us");
+
+    if (s == NULL) {
+        return;
+    }
+    s->up = s->up && view_flag(site, "up");
+    s->left_out = s->left_out || view_flag(site, "left_out");
+    s->announcing = s->announcing || view_flag(site, "announcing");
+    s->clock = clock < s->clock ? clock : s->clock;
+    s->queued_bytes += why_number(site, "waiting_bytes") + why_number(site, "unacked_bytes");
+    s->sent_bytes += why_number(site, "sent_bytes");
+    s->delivery += why_number(site, "delivery");
+    s->rtt_us = rtt_us > s->rtt_us ? rtt_us : s->rtt_us;
+}
+
+static void view_gather_sites(const json_t *report, struct view_sites *all)
+{
+    all->count = 0;
+    for (size_t i = 0; i < view_lanes(report); i++) {
+        const json_t *between = json_object_get(view_status(report, i), "between");
+        const json_t *sites = json_object_get(between, "sites");
+
+        for (size_t k = 0; k < json_array_size(sites); k++) {
+            view_add_site(all, json_array_get(sites, k));
+        }
+    }
+}
+
+static const char *view_site_state(const struct view_site *s)
+{
+    return s->left_out ? "left out" : !s->up ? "away" : s->announcing ? "announces" : "there";
+}
+
+static int64_t view_site_behind(const struct view *v, const struct view_site *s)
+{
+    int64_t here = why_number(view_status(v->now, 0), "version");
+
+    return s->clock < here ? here - s->clock : 0;
+}
+
+static int64_t view_site_sent(const struct view_sites *all, const char *name)
+{
+    for (uint32_t i = 0; i < all->count; i++) {
+        if (strcmp(all->list[i].name, name) == 0) {
+            return all->list[i].sent_bytes;
+        }
+    }
+    return INT64_MAX; /* Then the rate is not known. */
+}
+
+static void view_site_line(struct view_out *o, const struct view_site *s,
+                           const struct view_sites *before)
+{
+    char queued[VIEW_CELL_BYTES], out[VIEW_CELL_BYTES], drains[VIEW_CELL_BYTES];
+
+    view_putf(o, s->up ? CLI_PLAIN : CLI_BAD,
+              "%-16.16s %8" PRId64 " %7" PRId64 "  %-10s %9s %11s %11s  %6.1f ms", s->name,
+              s->clock, view_site_behind(o->v, s), view_site_state(s),
+              view_si((double)s->queued_bytes, "B", queued),
+              view_si(view_rate(o->v, view_site_sent(before, s->name), s->sent_bytes), "B/s", out),
+              s->delivery == 0 ? "-" : view_si((double)s->delivery, "B/s", drains),
+              (double)s->rtt_us / 1e3);
+}
+
+/* What was shared so far, and how long readers waited for it: over all lanes. */
+static void view_shared_line(struct view_out *o)
+{
+    const json_t *report = o->v->now;
+    int64_t made = 0, taken = 0, raised = 0, met = 0;
+    double clock_s = 0, barrier_s = 0, room_s = 0, soft = 0;
+
+    for (size_t i = 0; i < view_lanes(report); i++) {
+        const json_t *b = json_object_get(view_status(report, i), "between");
+        double its = json_number_value(json_object_get(b, "soft"));
+
+        made += why_number(b, "pieces_made");
+        taken += why_number(b, "pieces_taken");
+        raised += why_number(b, "barriers_raised");
+        met += why_number(b, "barriers_met");
+        clock_s += json_number_value(json_object_get(b, "waited_clock_s"));
+        barrier_s += json_number_value(json_object_get(b, "waited_barrier_s"));
+        room_s += json_number_value(json_object_get(b, "waited_room_s"));
+        soft = its > soft ? its : soft;
+    }
+    view_putf(o, CLI_PLAIN,
+              "pieces %" PRId64 " made, %" PRId64 " taken  barriers %" PRId64 " raised, %" PRId64
+              " met  soft %.2f",
+              made, taken, raised, met, soft);
+    view_putf(o, CLI_PLAIN,
+              "readers waited %.1f s for clocks, %.1f s for barriers, %.1f s for room", clock_s,
+              barrier_s, room_s);
+}
+
+static void view_site_lines(struct view_out *o)
+{
+    struct view_sites all, before;
+
+    view_gather_sites(o->v->now, &all);
+    view_gather_sites(o->v->before, &before);
+    if (all.count == 0) {
+        return;
+    }
+    view_put(o, CLI_FAINT,
+             "SITE                CLOCK  BEHIND  STATE         QUEUED        SENT      DRAINS     "
+             "     RTT");
+    for (uint32_t i = 0; i < all.count && i < VIEW_SITES_MAX; i++) {
+        view_site_line(o, &all.list[i], &before);
+    }
+    if (all.count > VIEW_SITES_MAX) {
+        view_putf(o, CLI_FAINT, "and %u more", all.count - VIEW_SITES_MAX);
+    }
+    view_shared_line(o);
+    view_put(o, CLI_PLAIN, "");
+}
+
+static json_t *view_sites_json(const struct view *v)
+{
+    struct view_sites all, before;
+    json_t *out = json_array();
+
+    view_gather_sites(v->now, &all);
+    view_gather_sites(v->before, &before);
+    for (uint32_t i = 0; i < all.count; i++) {
+        const struct view_site *s = &all.list[i];
+        double rate = view_rate(v, view_site_sent(&before, s->name), s->sent_bytes);
+
+        (void)json_array_append_new(
+            out, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:b}", "name", s->name,
+                           "state", view_site_state(s), "clock", (json_int_t)s->clock, "behind",
+                           (json_int_t)view_site_behind(v, s), "queued_bytes",
+                           (json_int_t)s->queued_bytes, "sent_bytes", (json_int_t)s->sent_bytes,
+                           "sent_bytes_per_s", rate < 0 ? json_null() : json_real(rate), "delivery",
+                           (json_int_t)s->delivery, "rtt_us", (json_int_t)s->rtt_us, "announcing",
+                           (int)s->announcing));
+    }
+    return out;
+}
+
 static void view_lane_line(struct view_out *o, size_t index)
 {
     const struct view *v = o->v;
@@ -472,6 +648,7 @@ void view_screen(const struct view *v, struct text *out)
     view_head(&o, &all);
     view_reason_lines(&o, reasons);
     view_put(&o, CLI_PLAIN, "");
+    view_site_lines(&o);
     /* Lanes, their heading and the empty line before come last, and have their place. */
     view_member_lines(&o, &all, o.left - (int)shown - 2 - (lanes > shown));
     view_put(&o, CLI_PLAIN, "");
@@ -538,16 +715,17 @@ json_t *view_json(const struct view *v)
     struct view_members all;
 
     view_gather(v->now, &all);
-    return json_pack("{s:O?, s:I, s:o, s:I, s:o, s:I, s:o, s:I, s:o, s:I, s:O?, s:o, s:o, s:O}",
-                     "site", json_object_get(v->now, "site"), "clock", (json_int_t)now.version,
-                     "clocks_per_s", view_rate_json(view_rate(v, before.version, now.version)),
-                     "updates", (json_int_t)now.updates, "updates_per_s",
-                     view_rate_json(view_rate(v, before.updates, now.updates)), "received_bytes",
-                     (json_int_t)now.received, "received_bytes_per_s",
-                     view_rate_json(view_rate(v, before.received, now.received)), "sent_bytes",
-                     (json_int_t)now.sent, "sent_bytes_per_s",
-                     view_rate_json(view_rate(v, before.sent, now.sent)), "workers",
-                     (json_int_t)all.in, "progress", json_object_get(first, "progress"), "members",
-                     view_members_json(&all), "reasons", why_reasons(v->now), "lanes",
-                     json_object_get(v->now, "lanes"));
+    return json_pack(
+        "{s:O?, s:I, s:o, s:I, s:o, s:I, s:o, s:I, s:o, s:I, s:O?, s:o, s:o, s:o, s:O}", "site",
+        json_object_get(v->now, "site"), "clock", (json_int_t)now.version, "clocks_per_s",
+        view_rate_json(view_rate(v, before.version, now.version)), "updates",
+        (json_int_t)now.updates, "updates_per_s",
+        view_rate_json(view_rate(v, before.updates, now.updates)), "received_bytes",
+        (json_int_t)now.received, "received_bytes_per_s",
+        view_rate_json(view_rate(v, before.received, now.received)), "sent_bytes",
+        (json_int_t)now.sent, "sent_bytes_per_s",
+        view_rate_json(view_rate(v, before.sent, now.sent)), "workers", (json_int_t)all.in,
+        "progress", json_object_get(first, "progress"), "members", view_members_json(&all), "sites",
+        view_sites_json(v), "reasons", why_reasons(v->now), "lanes",
+        json_object_get(v->now, "lanes"));
 }

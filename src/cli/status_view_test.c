@@ -257,6 +257,57 @@ static void test_the_object_has_numbers(void **state)
     json_decref(now);
 }
 
+/* Two lanes that share with two sites; @sent is what each of them has sent to tokyo. */
+static json_t *shares_at(int64_t sent)
+{
+#define SHARES(number, clock, up)                                                                  \
+    "{'lane': " #number ", 'address': 'tcp://h:1', 'status': {'server': 's0', 'lane': " #number    \
+    ", 'lanes': 2, 'barrier': 'bsp', 'delivery': 'pull', 'version': 20, 'begun': true, "           \
+    "'members': [], 'between': {'pieces_made': 7, 'pieces_taken': 5, 'barriers_raised': 2, "       \
+    "'barriers_met': 1, 'waited_clock_s': 1.5, 'waited_barrier_s': 0.25, 'waited_room_s': 0, "     \
+    "'soft': 0.5, 'sites': [{'site': 'tokyo', 'up': true, 'clock': " #clock ", "                   \
+    "'waiting_bytes': 1000, 'unacked_bytes': 500, 'sent_bytes': %lld, 'delivery': 2000000, "       \
+    "'rtt_us': 150000, 'announcing': true}, {'site': 'ireland', 'up': " #up ", 'clock': 20}]}}}"
+    char text[JSON_BYTES];
+
+    (void)snprintf(text, sizeof(text),
+                   "{'site': 'home', 'lanes': [" SHARES(0, 17, true) ", " SHARES(1, 18, false) "]}",
+                   (long long)sent, (long long)sent);
+    return json_of(text);
+}
+
+static void test_other_sites_have_their_lines(void **state)
+{
+    json_t *before = shares_at(1000000), *now = shares_at(2000000);
+    struct view v = {
+        .before = before, .now = now, .seconds = 2, .time = "12:01:22", .width = 200, .height = 40};
+    static char screen[SCREEN_BYTES];
+    json_t *object, *tokyo;
+
+    (void)state;
+    screen_of(&v, screen);
+    assert_non_null(strstr(screen, "SITE                CLOCK  BEHIND  STATE"));
+    assert_non_null(strstr(screen, "tokyo                  17       3  announces"));
+    assert_non_null(strstr(screen, "3.00 kB"));   /* Both lanes' queues, */
+    assert_non_null(strstr(screen, "1.00 MB/s")); /* what they send, */
+    assert_non_null(strstr(screen, "4.00 MB/s")); /* and what the link carries. */
+    assert_non_null(strstr(screen, "150.0 ms"));
+    assert_non_null(strstr(screen, "ireland                20       0  away"));
+    assert_non_null(
+        strstr(screen, "pieces 14 made, 10 taken  barriers 4 raised, 2 met  soft 0.50\n"));
+    assert_non_null(
+        strstr(screen, "readers waited 3.0 s for clocks, 0.5 s for barriers, 0.0 s for room\n"));
+    object = view_json(&v);
+    tokyo = json_array_get(json_object_get(object, "sites"), 0);
+    assert_string_equal(json_string_value(json_object_get(tokyo, "name")), "tokyo");
+    assert_int_equal(json_integer_value(json_object_get(tokyo, "behind")), 3);
+    assert_int_equal(json_integer_value(json_object_get(tokyo, "queued_bytes")), 3000);
+    assert_true(json_number_value(json_object_get(tokyo, "sent_bytes_per_s")) == 1e6);
+    json_decref(object);
+    json_decref(before);
+    json_decref(now);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +319,7 @@ int main(void)
         cmocka_unit_test(test_what_a_server_says_cannot_move_the_cursor),
         cmocka_unit_test(test_one_line_says_the_most_important),
         cmocka_unit_test(test_the_object_has_numbers),
+        cmocka_unit_test(test_other_sites_have_their_lines),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

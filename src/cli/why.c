@@ -481,6 +481,32 @@ static void why_site_clock(struct text *out, const json_t *site)
     }
 }
 
+/* The same trouble on several lanes is one reason. False: it is not there yet. */
+static bool why_same_site(json_t *reasons, const char *kind, const char *site, const char *about,
+                          json_int_t lane)
+{
+    for (size_t i = 0; i < json_array_size(reasons); i++) {
+        json_t *reason = json_array_get(reasons, i);
+
+        if (strcmp(why_string(reason, "kind"), kind) == 0 &&
+            strcmp(why_string(reason, "site"), site) == 0 &&
+            strcmp(why_string(reason, "about"), about) == 0) {
+            (void)json_array_append_new(json_object_get(reason, "lanes"), json_integer(lane));
+            return true;
+        }
+    }
+    return false;
+}
+
+static void why_add_site(json_t *reasons, const char *kind, const char *site, const char *about,
+                         json_int_t lane, struct why_text *t)
+{
+    json_t *reason = why_add(reasons, kind, t);
+
+    (void)json_object_update_new(
+        reason, json_pack("{s:s, s:s, s:[I]}", "site", site, "about", about, "lanes", lane));
+}
+
 static void why_site_waits(const json_t *between, json_int_t lane, json_t *reasons)
 {
     const char *kind = why_string(between, "waits");
@@ -488,8 +514,10 @@ static void why_site_waits(const json_t *between, json_int_t lane, json_t *reaso
     const json_t *site = why_site(between, name);
     double since = json_number_value(json_object_get(between, "waits_s"));
     struct why_text t;
-    json_t *reason;
 
+    if (why_same_site(reasons, "sites", name, kind, lane)) {
+        return;
+    }
     why_text_init(&t);
     text_addf(&t.text, "readers wait, since %.1f s, ", since);
     if (strcmp(kind, "clock") == 0) {
@@ -506,26 +534,26 @@ static void why_site_waits(const json_t *between, json_int_t lane, json_t *reaso
                   "for more",
                   why_number(between, "log_bytes"));
     }
-    reason = why_add(reasons, "sites", &t);
-    (void)json_object_set_new(reason, "lanes", json_pack("[I]", lane));
+    why_add_site(reasons, "sites", name, kind, lane, &t);
 }
 
 static void why_site_trouble(const json_t *site, json_int_t lane, json_t *reasons)
 {
+    const char *trouble = json_string_value(json_object_get(site, "trouble"));
+    const char *about = trouble == NULL ? "away" : trouble;
     struct why_text t;
-    json_t *reason;
 
-    if (why_flag(site, "up")) {
+    if (why_flag(site, "up") ||
+        why_same_site(reasons, "site", why_string(site, "site"), about, lane)) {
         return;
     }
     why_text_init(&t);
     text_addf(&t.text, "site %s is not there%s", why_string(site, "site"),
               why_flag(site, "left_out") ? ", and is left out until it is back" : "");
-    if (json_object_get(site, "trouble") != NULL) {
-        text_addf(&t.text, ": %s", why_string(site, "trouble"));
+    if (trouble != NULL) {
+        text_addf(&t.text, ": %s", trouble);
     }
-    reason = why_add(reasons, "site", &t);
-    (void)json_object_set_new(reason, "lanes", json_pack("[I]", lane));
+    why_add_site(reasons, "site", why_string(site, "site"), about, lane, &t);
 }
 
 static void why_sites(const json_t *report, json_t *reasons)

@@ -255,6 +255,27 @@ static void test_other_sites_that_are_not_there(void **state)
            "site: site tokyo is not there: it has 2 lanes");
 }
 
+static void test_what_several_lanes_say_of_a_site_is_said_once(void **state)
+{
+#define FAR                                                                                        \
+    "'between': {'waits': 'clock', 'waits_for': 'ireland', 'waits_s': 1, 'sites': [{'site': "      \
+    "'ireland', 'up': true, 'clock': 16, 'announced': 16}, {'site': 'tokyo', 'up': false, "        \
+    "'trouble': 'refused'}]}, 'members': []"
+    json_t *report = report_of(REPORT(LANE(0, FAR) ", " LANE(1, FAR)));
+    json_t *reasons = why_reasons(report);
+    const char *kinds[] = {"sites", "site"};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *reason = json_array_get(reasons, i);
+
+        assert_string_equal(json_string_value(json_object_get(reason, "kind")), kinds[i]);
+        assert_int_equal(json_array_size(json_object_get(reason, "lanes")), 2);
+    }
+    json_decref(reasons);
+    json_decref(report);
+}
+
 /* Whatever a server says: no crash, and something that can be printed. */
 static void test_reports_that_make_no_sense(void **state)
 {
@@ -303,6 +324,7 @@ int main(void)
         cmocka_unit_test(test_workers_in_trouble_that_nobody_waits_for),
         cmocka_unit_test(test_other_sites_that_are_waited_for),
         cmocka_unit_test(test_other_sites_that_are_not_there),
+        cmocka_unit_test(test_what_several_lanes_say_of_a_site_is_said_once),
         cmocka_unit_test(test_reports_that_make_no_sense),
     };
 

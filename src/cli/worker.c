@@ -236,12 +236,15 @@ static enum err worker_plan(const struct node_site *site, uint32_t rank, struct 
     work->workers = w->workers != 0      ? w->workers
                     : work->workers != 0 ? work->workers
                                          : site->sync.members_min;
-    if (rank >= work->workers) {
+    if ((cli_given(w->ctx, "part") ? (uint32_t)cli_number(w->ctx, "part") : rank) >=
+        work->workers) {
         /* More came than were expected: data are cut into parts by those who were. */
         return err_text_set(text, ERR_INVALID,
-                            "this is worker %u, counted from 0, and there are %u: say --workers "
+                            "this is %s %u, counted from 0, and there are %u: say --workers "
                             "NUMBER to all of them",
-                            rank, work->workers);
+                            cli_given(w->ctx, "part") ? "part" : "worker",
+                            cli_given(w->ctx, "part") ? (uint32_t)cli_number(w->ctx, "part") : rank,
+                            work->workers);
     }
     return OK;
 }
@@ -485,6 +488,8 @@ static enum cli_exit worker_run(struct cli_context *ctx)
         return status;
     }
     worker_origin(NULL, config.rank);
+    config.has_part = cli_given(ctx, "part");
+    config.part = (uint32_t)cli_number(ctx, "part");
     config.work = &w.work;
     config.paces = w.paces;
     config.paces_count = w.paces_count;
@@ -544,6 +549,12 @@ const struct cli_command cli_command_worker = {
              .min = 1,
              .max = SYNC_MEMBERS_MAX,
              .help = "into how many parts the data are cut"},
+            {.name = "part",
+             .placeholder = "NUMBER",
+             .kind = CLI_NUMBER,
+             .max = SYNC_MEMBERS_MAX - 1,
+             .help = "which of them is its, from 0 on; default: that of its rank. With several "
+                     "sites ranks begin at 0 in each of them, parts do not"},
             {.name = "state",
              .placeholder = "DIR",
              .kind = CLI_DIR,

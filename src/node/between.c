@@ -120,22 +120,50 @@ enum err node_between_check(const struct node_between *b, const struct node_site
     return rc;
 }
 
+/* Who is in which group; zero: there are none. */
+static json_t *between_groups(const struct node_between *b, const struct node_site *site)
+{
+    json_t *out = b->groups == 0 ? json_integer(0) : json_object();
+
+    if (b->groups > 0) {
+        (void)json_object_set_new(out, site->name, json_integer(b->group));
+    }
+    for (uint32_t i = 0; b->groups > 0 && i < b->others_count; i++) {
+        (void)json_object_set_new(out, b->others[i].name, json_integer(b->others[i].group));
+    }
+    return out;
+}
+
 json_t *node_between_to_json(const struct node_between *b, const struct node_site *site)
 {
     char filter[CODEC_FILTER_TEXT_BYTES];
     char threshold[32];
 
     codec_filter_print(&b->filter, filter, sizeof(filter));
-    (void)snprintf(threshold, sizeof(threshold), "%.9g", (double)b->threshold);
-    return json_pack("{s:i, s:i, s:s, s:s, s:s, s:I, s:b, s:b, s:i}", "lanes", (int)site->lanes,
+    for (int digits = 1; digits <= 9; digits++) { /* As few as say all of it. */
+        (void)snprintf(threshold, sizeof(threshold), "%.*g", digits, (double)b->threshold);
+        if (strtof(threshold, NULL) == b->threshold) {
+            break;
+        }
+    }
+    return json_pack("{s:i, s:i, s:s, s:s, s:s, s:I, s:b, s:b, s:o}", "lanes", (int)site->lanes,
                      "shards", (int)site->shards, "significance", filter, "grain",
                      codec_grain_name(b->filter.grain), "threshold", threshold, "staleness",
                      b->staleness == MIRROR_UNBOUNDED ? (json_int_t)-1 : (json_int_t)b->staleness,
-                     "barrier", (int)b->barrier, "mean", (int)b->mean, "groups", (int)b->groups);
+                     "barrier", (int)b->barrier, "mean", (int)b->mean, "groups",
+                     between_groups(b, site));
 }
 
-enum err node_between_compare(const json_t *ours, const json_t *theirs, const char *who,
-                              struct err_text *text)
+/* As people write it; the caller frees it. NULL: it is not there, or no memory. */
+static char *between_word(const json_t *value)
+{
+    return value == NULL           ? NULL
+           : json_is_string(value) ? strdup(json_string_value(value))
+                                   : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+}
+
+enum err node_between_compare(const json_t *ours, const char *us, const json_t *theirs,
+                              const char *them, struct err_text *text)
 {
     const char *key;
     json_t *value;
@@ -145,17 +173,19 @@ enum err node_between_compare(const json_t *ours, const json_t *theirs, const ch
         const json_t *other = json_object_get(theirs, key);
 
         if (other == NULL || json_equal(value, other) == 0) {
-            char *mine = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-            char *its = other == NULL ? NULL : json_dumps(other, JSON_ENCODE_ANY | JSON_COMPACT);
-            enum err rc =
-                err_text_set(text, ERR_INVALID,
-                             "site %s has %s %.40s, this site has %.40s: all sites must have the "
-                             "same; start one "
-                             "of them again with the other's",
-                             who, key, its == NULL ? "(none)" : its, mine == NULL ? "?" : mine);
+            /* Both sites say it in the same words. */
+            bool first = strcmp(us, them) < 0;
+            char *one = between_word(first ? value : other);
+            char *two = between_word(first ? other : value);
+            enum err rc = err_text_set(
+                text, ERR_INVALID,
+                "%s: %.40s at site %s, %.40s at site %s: all sites must have the same; start one "
+                "of them again with the other's",
+                key, one == NULL ? "none" : one, first ? us : them, two == NULL ? "none" : two,
+                first ? them : us);
 
-            free(mine);
-            free(its);
+            free(one);
+            free(two);
             return rc;
         }
     }

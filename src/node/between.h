@@ -28,7 +28,7 @@ enum {
     NODE_BETWEEN_STREAMS = 4,   /* Connections to each lane of another site. */
     NODE_BETWEEN_AWAY_S = 30,   /* Until a site that is gone is left out. */
     NODE_BETWEEN_STALENESS = 4, /* Clocks. */
-    NODE_BETWEEN_STALL_MS = 5000,
+    NODE_BETWEEN_STALL_MS = 30000,
     NODE_BETWEEN_GATHER_MS = 200,
 };
 
@@ -38,6 +38,7 @@ struct node_other_site {
     char name[LIMIT_NAME_BYTES + 1];
     struct net_address first; /* Where its first lane is. */
     uint32_t group;
+    uint64_t pace_bytes_per_s; /* From all lanes of this site together; zero: no limit. */
 };
 
 /* Group .from talks to group .to through these, best first. */
@@ -84,8 +85,10 @@ MUST_USE enum err node_between_check(const struct node_between *b, const struct 
 /* What must be equal at all sites, as an object; NULL: no memory. */
 struct json_t *node_between_to_json(const struct node_between *b, const struct node_site *site);
 
-/* Compare: ERR_INVALID with what differs, where, and what to do. */
-MUST_USE enum err node_between_compare(const struct json_t *ours, const struct json_t *theirs,
-                                       const char *who, struct err_text *text);
+/* Compare: ERR_INVALID with what differs, where, and what to do. The text names both sites, because
+ * both are shown it. */
+MUST_USE enum err node_between_compare(const struct json_t *ours, const char *us,
+                                       const struct json_t *theirs, const char *them,
+                                       struct err_text *text);
 
 #endif

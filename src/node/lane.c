@@ -96,6 +96,15 @@ static void lane_down(struct net_peer *peer, enum err why, const char *text, voi
     node_lane_trace(l, "%s is down: %s", net_peer_identity(peer)->name, text);
 }
 
+static void lane_trouble(struct net_peer *peer, enum err why, const char *text, void *user)
+{
+    struct node_lane *l = user;
+
+    if (node_mirror_owns(l->mirror, peer)) {
+        node_mirror_trouble(l->mirror, peer, why, text);
+    }
+}
+
 static void lane_lost(struct net_peer *peer, enum err why, const char *text, void *user)
 {
     struct node_lane *l = user;
@@ -149,8 +158,8 @@ static enum err lane_frame(struct net_peer *peer, const struct net_frame *frame,
     case WIRE_SNAPSHOT_CHUNK:
         rc = node_take_restore(s, frame);
         break;
-    default:
-        return node_session_take(s, frame);
+    default: /* Only what workers say may have to wait. */
+        return node_session_is_worker(s) ? node_session_take(s, frame) : ERR_PEER;
     }
     if (rc == OK) {
         net_peer_ack(peer, frame->header.sequence);
@@ -178,6 +187,8 @@ static void lane_acked(struct net_peer *peer, const struct wire_header *header, 
 
     if (l->ack == NODE_ACK_COPIED && s != NULL) {
         node_copied_acked(s, header);
+    } else if (l->mirror != NULL) {
+        node_mirror_acked(l->mirror, peer, header);
     }
 }
 
@@ -186,6 +197,7 @@ static const struct net_endpoint_events lane_events = {
     .frame = lane_frame,
     .writable = lane_writable,
     .down = lane_down,
+    .trouble = lane_trouble,
     .lost = lane_lost,
     .acked = lane_acked,
 };

@@ -12,16 +12,26 @@
 
 /* Making. */
 
+enum { MIRROR_LIFE_US = 250000 };
+
 /* Quarters of a second since late 2023, so that every process has a later one, until 2040; a
- * simulation counts its processes. */
+ * simulation counts its processes. The next quarter, and nothing is begun before it has come: two
+ * processes may start in the same one. */
 static uint64_t mirror_life_of(const struct node_lane_config *config)
 {
     uint64_t mask = (UINT64_C(1) << (63 - MIRROR_LIFE_SHIFT)) - 1;
     uint64_t life = config->wall_us != NULL
-                        ? (uint64_t)(config->wall_us() / 250000) - UINT64_C(6800000000)
+                        ? (uint64_t)(config->wall_us() / MIRROR_LIFE_US) - UINT64_C(6799999999)
                         : config->incarnation;
 
     return (life & mask) == 0 ? 1 : life & mask;
+}
+
+bool node_mirror_alive(const struct node_mirror *r)
+{
+    const struct node_lane_config *config = &r->lane->config;
+
+    return config->wall_us == NULL || mirror_life_of(config) > r->m.config.life;
 }
 
 static enum err mirror_add_far(struct node_mirror *r, const struct node_other_site *site)
@@ -108,6 +118,7 @@ static enum err mirror_build(struct node_mirror *r, struct err_text *text)
     };
     struct asp_config asp = {.goal = b->goal,
                              .barrier = b->barrier,
+                             .staleness = b->staleness,
                              .budget_bytes = b->budget_bytes,
                              .clocks = b->clocks};
     enum err rc = mirror_init(&r->m, &config, b->group, text);
@@ -158,6 +169,9 @@ enum err node_mirror_create(struct node_lane *l, struct node_mirror **out, struc
     if (rc == OK) {
         rc = mirror_build(r, text);
     }
+    if (rc == OK) {
+        rc = node_measure_open(r);
+    }
     if (rc != OK) {
         node_mirror_destroy(r);
         return rc;
@@ -195,6 +209,7 @@ void node_mirror_destroy(struct node_mirror *r)
     for (uint32_t i = 1; i < r->fars_count && r->fars != NULL; i++) {
         json_decref(r->fars[i].said);
     }
+    node_measure_close(r);
     selective_deinit(&r->selective);
     codec_sum_destroy(r->sum);
     mem_free(r->scratch);
@@ -215,6 +230,18 @@ struct node_far *node_far_of(struct node_mirror *r, uint32_t id)
     return NULL;
 }
 
+void node_far_dialled(struct node_far *f)
+{
+    const struct node_lane_config *c = &f->mirror->lane->config;
+    uint64_t pace = f->site.pace_bytes_per_s / c->site.lanes;
+
+    net_peer_limit(f->out, NODE_FAR_WINDOW_BYTES);
+    if (f->site.pace_bytes_per_s > 0 && net_peer_pace(f->out, pace == 0 ? 1 : pace) != OK) {
+        LOG_WRN("node", "site %s cannot be paced: this kind of connection has no limit",
+                f->site.name);
+    }
+}
+
 static void far_dial(struct node_far *f)
 {
     struct node_lane *l = f->mirror->lane;
@@ -226,7 +253,7 @@ static void far_dial(struct node_far *f)
         *peer = NULL;
         f->retry_ns = node_mirror_now(f->mirror) + (int64_t)NODE_FAR_RETRY_MS * 1000000;
     } else if (first) {
-        net_peer_limit(*peer, NODE_FAR_WINDOW_BYTES);
+        node_far_dialled(f);
     }
 }
 
@@ -296,6 +323,9 @@ void node_mirror_up(struct node_mirror *r, struct net_peer *peer, bool restarted
 {
     struct node_far *f = far_of_peer(r, peer);
 
+    if (peer != f->in && !node_meet_is_it(f, peer)) {
+        return;
+    }
     if (peer == f->scout) {
         json_t *fields = json_object();
 
@@ -319,6 +349,7 @@ void node_mirror_up(struct node_mirror *r, struct net_peer *peer, bool restarted
 void node_mirror_lost(struct node_mirror *r, struct net_peer *peer, const char *text)
 {
     struct node_far *f = far_of_peer(r, peer);
+    struct net_peer_stats stats;
 
     if (f == NULL) {
         return;
@@ -327,9 +358,12 @@ void node_mirror_lost(struct node_mirror *r, struct net_peer *peer, const char *
         f->scout = NULL;
         if (f->out == NULL) {
             f->retry_ns = node_mirror_now(r) + (int64_t)NODE_FAR_RETRY_MS * 1000000;
+            (void)snprintf(f->trouble, sizeof(f->trouble), "%s", text);
         }
         return;
     }
+    net_peer_stats(peer, &stats);
+    f->sent_before += stats.sent_bytes;
     f->anew = true;
     if (peer == f->in) {
         f->in = NULL;
@@ -338,12 +372,27 @@ void node_mirror_lost(struct node_mirror *r, struct net_peer *peer, const char *
     } else {
         f->out = NULL;
         f->out_agreed = false;
-        f->mark_serial = 0;
+        f->mark_serial = f->mark_acked = f->mark_judged = 0;
+        f->rtt_ns = 0;
         f->copy_next = 0;
         f->retry_ns = node_mirror_now(r) + (int64_t)NODE_FAR_RETRY_MS * 1000000;
         (void)snprintf(f->trouble, sizeof(f->trouble), "%s", text);
     }
     node_far_look(f);
+}
+
+/* It cannot be reached. A session belongs to one member: if another answers, it needs a new one. */
+void node_mirror_trouble(struct node_mirror *r, struct net_peer *peer, enum err why,
+                         const char *text)
+{
+    struct node_far *f = far_of_peer(r, peer);
+
+    if (f != NULL && peer != f->in) {
+        (void)snprintf(f->trouble, sizeof(f->trouble), "%s", text);
+        if (why == ERR_REFUSED) {
+            net_peer_close(peer, text);
+        }
+    }
 }
 
 enum err node_mirror_frame(struct node_mirror *r, struct net_peer *peer,
@@ -355,7 +404,8 @@ enum err node_mirror_frame(struct node_mirror *r, struct net_peer *peer,
     if (f == NULL) {
         f = node_meet_stranger(r, peer);
         if (f == NULL) {
-            return ERR_PEER;
+            net_peer_ack(peer, frame->header.sequence);
+            return OK; /* It was told that it is not known here. */
         }
     }
     rc = frame->header.type == WIRE_CONTROL ? node_meet_control(r, f, frame, peer == f->in)
@@ -378,6 +428,25 @@ void node_mirror_pump(struct node_mirror *r)
 void node_mirror_writable(struct node_mirror *r)
 {
     node_mirror_pump(r);
+}
+
+void node_mirror_acked(struct node_mirror *r, struct net_peer *peer,
+                       const struct wire_header *header)
+{
+    struct node_far *f = far_of_peer(r, peer);
+
+    if (f != NULL && peer == f->out) {
+        node_mirror_pump(r);
+    }
+    if (f != NULL && peer == f->out && header->type == WIRE_MARK && header->clock > f->mark_acked &&
+        header->clock <= f->mark_serial && f->mark_serial - header->clock < NODE_MARKS_TIMED) {
+        struct node_mark_sent *mark = &f->marks[header->clock & (NODE_MARKS_TIMED - 1)];
+
+        if (++mark->acked == net_peer_streams(peer)) {
+            f->mark_acked = header->clock;
+            f->mark_took_ns = node_mirror_now(r) - mark->sent_ns;
+        }
+    }
 }
 
 void node_mirror_wake(struct node_mirror *r)
@@ -490,6 +559,10 @@ static void mirror_tick_due(struct loop_timer *timer, void *user)
     }
     node_far_copy_look(r);
     node_mirror_pump(r);
+    if (now_ns - r->measured_ns >= (int64_t)NODE_MEASURE_MS * 1000000) {
+        r->measured_ns = now_ns;
+        node_measure_look(r);
+    }
     loop_timer_start_in(&r->tick, (int64_t)NODE_MIRROR_TICK_MS * 1000000);
 }
 

@@ -12,6 +12,7 @@ struct net_peer;
 struct node_lane;
 struct node_mirror;
 struct table_schema;
+struct wire_header;
 
 /* NULL in *out if there is only one site. */
 MUST_USE enum err node_mirror_create(struct node_lane *l, struct node_mirror **out,
@@ -34,7 +35,11 @@ bool node_mirror_is_greeting(struct node_mirror *r, struct net_peer *peer,
                              const struct net_frame *frame);
 void node_mirror_up(struct node_mirror *r, struct net_peer *peer, bool restarted);
 void node_mirror_lost(struct node_mirror *r, struct net_peer *peer, const char *text);
+void node_mirror_trouble(struct node_mirror *r, struct net_peer *peer, enum err why,
+                         const char *text);
 void node_mirror_writable(struct node_mirror *r);
+void node_mirror_acked(struct node_mirror *r, struct net_peer *peer,
+                       const struct wire_header *header);
 MUST_USE enum err node_mirror_frame(struct node_mirror *r, struct net_peer *peer,
                                     const struct net_frame *frame);
 
@@ -90,7 +95,7 @@ struct json_t *node_mirror_status(struct node_mirror *r);
 
 struct node_mirror_stats {
     uint64_t pieces_made;
-    uint64_t elements_sent; /* Of those that changed: */
+    uint64_t elements_sent; /* Of those of which something was held back: */
     uint64_t elements_judged;
     uint64_t pieces_taken;
     uint64_t pieces_dropped;

@@ -84,7 +84,8 @@ void node_far_copy_look(struct node_mirror *r)
 {
     struct node_far *from;
 
-    if (!r->started || r->copy_from != MIRROR_NOBODY || (r->m.fresh && !copy_may_begin(r))) {
+    if (!r->started || r->copy_from != MIRROR_NOBODY ||
+        (r->m.fresh && (!node_mirror_alive(r) || !copy_may_begin(r)))) {
         return;
     }
     if (!mirror_needs_copy(&r->m)) {

@@ -63,11 +63,13 @@ static void in_apply(struct node_mirror *r, uint32_t index, const struct wire_de
     }
 }
 
-static enum mirror_verdict in_judge(struct node_mirror *r, uint32_t index,
+static enum mirror_verdict in_judge(struct node_mirror *r, const struct node_far *f, uint32_t index,
                                     const struct wire_delta *delta,
                                     const struct mirror_range *ranges, bool held)
 {
-    enum mirror_verdict verdict = mirror_judge(&r->m, index, ranges, delta->range_count, held);
+    bool straight = delta->range_count == 1 && ranges[0].site == f->index;
+    enum mirror_verdict verdict =
+        mirror_judge(&r->m, index, ranges, delta->range_count, held, straight);
 
     switch (verdict) {
     case MIRROR_TAKE:
@@ -125,7 +127,7 @@ static bool early_look(struct node_mirror *r, struct node_early *e)
         mirror_lose(&r->m, ranges, delta.range_count);
         return true;
     }
-    return in_judge(r, index, &delta, ranges, true) != MIRROR_HOLD;
+    return in_judge(r, e->far, index, &delta, ranges, true) != MIRROR_HOLD;
 }
 
 void node_mirror_early(struct node_mirror *r)
@@ -240,7 +242,7 @@ static enum err in_delta(struct node_mirror *r, struct node_far *f, const struct
     if (delta.chunk.epoch != 0) {
         in_pass(r, f, frame, index, &delta, ranges);
     }
-    switch (in_judge(r, index, &delta, ranges, false)) {
+    switch (in_judge(r, f, index, &delta, ranges, false)) {
     case MIRROR_TAKE:
         node_mirror_early(r);
         break;

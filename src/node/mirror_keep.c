@@ -404,7 +404,7 @@ static enum err load_took(struct node_mirror *r, const uint8_t *bytes, size_t si
                                           .number = bytes_load64(from + 16)};
     }
     if (known == count && !r->load_torn) {
-        switch (mirror_judge(&r->m, index, ranges, count, false)) {
+        switch (mirror_judge(&r->m, index, ranges, count, false, true)) {
         case MIRROR_TAKE:
             (void)codec_add(codec, bytes + head, elements, table_store_values(l->tables, index));
             l->chunks[index]->changed = true;

@@ -9,6 +9,7 @@
 struct node_far *node_meet_stranger(struct node_mirror *r, struct net_peer *peer)
 {
     const char *site = net_peer_identity(peer)->site;
+    struct err_text text;
 
     for (uint32_t i = 1; i < r->fars_count; i++) {
         struct node_far *f = &r->fars[i];
@@ -26,8 +27,41 @@ struct node_far *node_meet_stranger(struct node_mirror *r, struct net_peer *peer
             return f;
         }
     }
-    net_peer_close(peer, "this site does not know yours: name it where its servers are started");
+    (void)err_text_set(&text, OK,
+                       "site %s does not know site %s: name it where the servers of %s are started",
+                       r->lane->config.site.name, site, r->lane->config.site.name);
+    if (node_control_refuse(peer, r->lane->pool, NODE_OP_MEET, 1, ERR_REFUSED, text.text) != OK) {
+        net_peer_close(peer, text.text);
+    }
     return NULL;
+}
+
+static void meet_refused(struct node_far *f, const char *text)
+{
+    if (strcmp(f->trouble, text) != 0) {
+        (void)snprintf(f->trouble, sizeof(f->trouble), "%.*s", (int)sizeof(f->trouble) - 1, text);
+        LOG_INF("node", "site %s: %s", f->site.name, text);
+    }
+}
+
+bool node_meet_is_it(struct node_far *f, struct net_peer *peer)
+{
+    const struct pki_identity *who = net_peer_identity(peer);
+    char address[NET_ADDRESS_BYTES];
+    struct err_text text;
+
+    if (who->role == WIRE_ROLE_SERVER && strcmp(who->site, f->site.name) == 0) {
+        return true;
+    }
+    (void)err_text_set(
+        &text, OK,
+        "at %.100s is a %s of site %s, not site %s: give it the address of its own first "
+        "server",
+        net_address_format(&f->site.first, address), wire_role_name(who->role), who->site,
+        f->site.name);
+    meet_refused(f, text.text);
+    net_peer_close(peer, f->trouble);
+    return false;
 }
 
 void node_meet_say(struct node_mirror *r, struct node_far *f)
@@ -41,6 +75,22 @@ void node_meet_say(struct node_mirror *r, struct node_far *f)
         net_peer_close(f->out, "no room for a greeting");
     }
     json_decref(fields);
+}
+
+/* Both sites say it in the same words. */
+static enum err meet_differs(const struct table_schema *a, const char *site_a,
+                             const struct table_schema *b, const char *site_b,
+                             struct err_text *text)
+{
+    if (strcmp(site_a, site_b) > 0) {
+        return meet_differs(b, site_b, a, site_a, text);
+    }
+    return err_text_set(
+        text, ERR_INVALID,
+        "table %s is %llu x %u at site %s and %llu x %u at site %s, or starts or is "
+        "updated in another way: all sites must make it alike",
+        a->name, (unsigned long long)a->rows, a->width, site_a, (unsigned long long)b->rows,
+        b->width, site_b);
 }
 
 /* Which of our tables is each of theirs? */
@@ -67,25 +117,12 @@ static enum err meet_tables(struct node_mirror *r, struct node_far *f, const jso
                 continue;
             }
             if (!table_schema_equal(ours, &schema)) {
-                return err_text_set(text, ERR_INVALID,
-                                    "table %s of site %s is %llu x %u, here it is %llu x %u, or "
-                                    "starts or is updated in another way: all sites must make it "
-                                    "alike",
-                                    schema.name, f->site.name, (unsigned long long)schema.rows,
-                                    schema.width, (unsigned long long)ours->rows, ours->width);
+                return meet_differs(&schema, f->site.name, ours, l->config.site.name, text);
             }
             f->tables[theirs] = (int16_t)id;
         }
     }
     return OK;
-}
-
-static void meet_refused(struct node_far *f, const char *text)
-{
-    if (strcmp(f->trouble, text) != 0) {
-        (void)snprintf(f->trouble, sizeof(f->trouble), "%s", text);
-        LOG_ERR("node", "site %s: %s", f->site.name, text);
-    }
 }
 
 static enum err meet_asked(struct node_mirror *r, struct node_far *f, uint32_t call,
@@ -96,7 +133,8 @@ static enum err meet_asked(struct node_mirror *r, struct node_far *f, uint32_t c
     struct err_text text = {""};
     uint64_t lane;
     json_t *answer;
-    enum err rc = node_between_compare(ours, json_object_get(fields, "terms"), f->site.name, &text);
+    enum err rc = node_between_compare(ours, l->config.site.name, json_object_get(fields, "terms"),
+                                       f->site.name, &text);
 
     json_decref(ours);
     if (rc == OK && (!node_json_u64(fields, "lane", NODE_LANES_MAX, NODE_LANES_MAX, &lane) ||
@@ -151,7 +189,7 @@ static enum err meet_found(struct node_mirror *r, struct node_far *f, const json
         f->retry_ns = node_mirror_now(r) + (int64_t)NODE_FAR_RETRY_MS * 1000000;
     } else if (f->out == NULL && net_endpoint_dial(l->endpoint, l->config.transport, &to,
                                                    r->between->streams, &f->out) == OK) {
-        net_peer_limit(f->out, NODE_FAR_WINDOW_BYTES);
+        node_far_dialled(f);
     }
     net_peer_close(f->scout, "thank you");
     return OK;
@@ -167,7 +205,7 @@ static void meet_answered(struct node_mirror *r, struct node_far *f, const json_
     }
     (void)r;
     meet_refused(f, text.text);
-    net_peer_close(f->out, "refused");
+    net_peer_close(f->out, f->trouble);
 }
 
 enum err node_meet_control(struct node_mirror *r, struct node_far *f, const struct net_frame *frame,

@@ -104,8 +104,10 @@ static void out_select(struct node_mirror *r, uint32_t chunk, float threshold,
         filter.measure = CODEC_RELATIVE; /* A table that is in no product is judged alone. */
         c.partners_count = 0;
     }
+    for (uint32_t i = 0; i < c.elements; i++) {
+        r->stats.elements_judged += c.held[i] != 0;
+    }
     codec_select(&filter, &c, threshold, r->scratch, packed);
-    r->stats.elements_judged += c.elements;
     r->stats.elements_sent += packed->count;
 }
 
@@ -201,7 +203,8 @@ static uint64_t out_log_limit(const struct node_mirror *r)
     return limit > 0 ? limit : (uint64_t)(r->chunks_count + 1) * LIMIT_CHUNK_BYTES;
 }
 
-/* The elements of a piece are known to be old at the other end until it comes. */
+/* The elements of a piece are known to be old at the other end until it comes. If they are most of
+ * their chunk, about everybody would wait: that is what the mirror clock is for. */
 static void out_announce(struct node_mirror *r, struct node_far *f, const struct node_parcel *p)
 {
     struct node_lane *l = r->lane;
@@ -213,6 +216,9 @@ static void out_announce(struct node_mirror *r, struct node_far *f, const struct
     CHECK(wire_delta_decode(&p->header, buf_bytes(p->body), buf_size(p->body), &delta) == OK);
     elements = table_store_elements(l->tables,
                                     table_store_find(l->tables, p->header.table, p->header.chunk));
+    if (codec_index_count(p->header.codec, delta.chunk.payload, elements) > elements / 2) {
+        return;
+    }
     barrier = (struct wire_barrier){
         .table = p->header.table,
         .codec = p->header.codec,
@@ -223,10 +229,6 @@ static void out_announce(struct node_mirror *r, struct node_far *f, const struct
         .index = delta.chunk.payload,
         .range_count = delta.range_count,
     };
-    if (barrier.index_bytes > WIRE_BARRIER_INDEX_BYTES_MAX) {
-        barrier.codec = CODEC_F32;
-        barrier.index_bytes = 0;
-    }
     {
         struct wire_range ranges[WIRE_RANGES_MAX];
 
@@ -294,6 +296,45 @@ void node_mirror_closed(struct node_mirror *r, uint32_t chunk, uint64_t version)
     node_mirror_pump(r);
 }
 
+/* A mark goes behind the pieces, so when it is acknowledged all of them have come: what was ahead
+ * of it took so long, but for the way itself. If that was next to nothing, the link carries at
+ * least so much, and nobody knows how much more. */
+static void out_drained(struct node_far *f)
+{
+    uint64_t ahead = f->marks[f->mark_acked & (NODE_MARKS_TIMED - 1)].ahead_bytes;
+    int64_t took_ns = f->mark_took_ns - f->rtt_ns;
+    int64_t least_ns = (int64_t)NODE_BUSY_MS * 1000000 + f->rtt_ns / 4;
+    uint64_t rate =
+        took_ns <= 0 || ahead == 0 ? 0 : (uint64_t)((double)ahead * 1e9 / (double)took_ns);
+
+    if (took_ns >= least_ns) {
+        f->bytes_per_s = f->bytes_per_s == 0 ? rate : (f->bytes_per_s + rate) / 2;
+    } else if (f->bytes_per_s > 0 && rate > f->bytes_per_s) {
+        f->bytes_per_s = rate;
+    }
+}
+
+static struct asp_link out_link(const struct node_mirror *r, struct node_far *f)
+{
+    struct net_peer_stats stats;
+    uint64_t backlog, under_way;
+
+    net_peer_stats(f->out, &stats);
+    if (stats.rtt_ns > 0 && (f->rtt_ns == 0 || stats.rtt_ns < f->rtt_ns)) {
+        f->rtt_ns = stats.rtt_ns;
+    }
+    if (f->mark_acked > f->mark_judged) {
+        f->mark_judged = f->mark_acked;
+        out_drained(f);
+    }
+    /* What has left, and is only not acknowledged yet, waits for nothing. */
+    backlog = stats.unacked_bytes + mirror_waiting_bytes(&r->m, f->index);
+    under_way = (uint64_t)((double)f->bytes_per_s * (double)f->rtt_ns / 1e9);
+    backlog = backlog > under_way ? backlog - under_way : 0;
+    return (struct asp_link){.bytes_per_s = f->bytes_per_s,
+                             .backlog_bytes = backlog > r->made_bytes ? backlog : r->made_bytes};
+}
+
 /* How the links did in the clock that is over. */
 static void out_measure(struct node_mirror *r, uint64_t version)
 {
@@ -307,14 +348,10 @@ static void out_measure(struct node_mirror *r, uint64_t version)
 
     for (uint32_t i = 1; i < r->fars_count; i++) {
         struct node_far *f = &r->fars[i];
-        struct net_peer_stats stats;
 
         if (f->up) {
-            net_peer_stats(f->out, &stats);
             fars[clock.links_count] = f;
-            links[clock.links_count++] = (struct asp_link){
-                .bytes_per_s = stats.delivery_bytes_per_s,
-                .backlog_bytes = stats.unacked_bytes + mirror_waiting_bytes(&r->m, i)};
+            links[clock.links_count++] = out_link(r, f);
         }
     }
     clock.copies = clock.links_count;
@@ -485,6 +522,7 @@ static enum err flow_marks(struct node_mirror *r, struct node_far *f,
     struct wire_mark_item items[WIRE_MARK_ITEMS_MAX];
     struct wire_mark mark = {
         .serial = f->mark_serial + 1, .count = frame->mark_count, .items = items};
+    struct net_peer_stats stats;
 
     for (uint32_t i = 0; i < frame->mark_count; i++) {
         const struct mirror_mark *m = &frame->marks[i];
@@ -517,7 +555,22 @@ static enum err flow_marks(struct node_mirror *r, struct node_far *f,
         }
     }
     f->mark_serial++;
+    net_peer_stats(f->out, &stats);
+    f->marks[f->mark_serial & (NODE_MARKS_TIMED - 1)] =
+        (struct node_mark_sent){.sent_ns = node_mirror_now(r), .ahead_bytes = stats.unacked_bytes};
     return OK;
+}
+
+/* A link that is busy gets what keeps it so, and no more: what waits here meets later pieces of its
+ * chunk and goes together with them, what waits further on does not. */
+static bool flow_enough(const struct node_far *f)
+{
+    struct net_peer_stats stats;
+    double ahead_s = (double)f->rtt_ns / 1e9 + NODE_AHEAD_MS / 1e3;
+
+    net_peer_stats(f->out, &stats);
+    return f->bytes_per_s > 0 && stats.unacked_bytes > 0 &&
+           (double)stats.unacked_bytes >= (double)f->bytes_per_s * ahead_s;
 }
 
 void node_mirror_flow(struct node_mirror *r, struct node_far *f)
@@ -529,6 +582,9 @@ void node_mirror_flow(struct node_mirror *r, struct node_far *f)
 
         if (!net_peer_has_room(f->out, LIMIT_CHUNK_BYTES + WIRE_MEMBERS_BYTES_MAX)) {
             return; /* It says when there is. */
+        }
+        if (flow_enough(f)) {
+            return; /* An acknowledgement brings us back. */
         }
         mirror_next(&r->m, f->index, &frame);
         if (frame.kind == MIRROR_NOTHING) {

@@ -11,14 +11,19 @@
 #include "wire/mirror.h"
 
 struct journal;
+struct node_measure;
 
 enum {
     NODE_FAR_WINDOW_BYTES = 16 << 20, /* Under way to one lane of another site. */
     NODE_FAR_DOWN_MS = 3000,          /* Without any connection: then it counts as away. */
     NODE_FAR_RETRY_MS = 1000,         /* Until a site that refused is asked again. */
     NODE_MIRROR_TICK_MS = 50,
+    NODE_MEASURE_MS = 1000,  /* So often metrics are written. */
     NODE_EARLY_MAX = 1024,   /* Pieces that wait for one before them. */
     NODE_PUMP_FRAMES = 64,   /* To one site in one turn. */
+    NODE_AHEAD_MS = 100,     /* Of its time that a busy link is given beyond a round trip. */
+    NODE_MARKS_TIMED = 64,   /* A power of two. */
+    NODE_BUSY_MS = 5,        /* A link is busy if it takes this and a quarter of a round trip. */
     NODE_KEPT_MAX = 128,     /* Checkpoints whose beginning is remembered. */
     NODE_JOURNALS_MAX = 512, /* Journals of which is known up to where all sites must be first. */
 };
@@ -29,6 +34,13 @@ struct node_parcel {
     uint32_t payload_bytes;
     struct wire_header header; /* As it was sealed or came; table numbers are ours. */
     struct buf *body;          /* Payload, then ranges. */
+};
+
+/* A mark that is under way, and what was ahead of it. */
+struct node_mark_sent {
+    int64_t sent_ns;
+    uint64_t ahead_bytes;
+    uint32_t acked; /* By so many streams. */
 };
 
 /* Another site's lane of our number. */
@@ -47,13 +59,20 @@ struct node_far {
     bool raises;                     /* What it gets is announced first. */
     int64_t silent_ns;               /* Since when there is no connection; zero: there is. */
     int64_t retry_ns;                /* When to ask again; zero: no need. */
-    char trouble[160];               /* Why it is not up, if that is known. */
+    char trouble[256];               /* Why it is not up, if that is known. */
     json_t *said;                    /* Its tables, as it told them; NULL: it has not. */
     int16_t tables[TABLE_COUNT_MAX]; /* By its number: ours, or -1. */
+    uint64_t sent_before;            /* Bytes, by sessions that are over. */
     uint64_t mark_serial;            /* Sent. */
     uint64_t mark_seen[LIMIT_STREAMS_PER_PEER];
     uint64_t copy_next; /* It gets a copy: next chunk to send plus one; zero: none. */
-    uint64_t sent_bytes;
+    /* How its link drains. */
+    struct node_mark_sent marks[NODE_MARKS_TIMED]; /* By serial number. */
+    uint64_t mark_acked;                           /* The last, on all streams. */
+    int64_t mark_took_ns;                          /* Until then. */
+    uint64_t mark_judged;                          /* Up to this one it is in .bytes_per_s. */
+    int64_t rtt_ns;                                /* The least seen; zero: none. */
+    uint64_t bytes_per_s;                          /* When it was busy; zero: it never was. */
 };
 
 /* A piece that came and cannot be added yet. */
@@ -128,6 +147,8 @@ struct node_mirror {
     bool load_torn; /* ... that builds on a copy that no checkpoint has. */
 
     struct node_mirror_stats stats;
+    struct node_measure *measure;
+    int64_t measured_ns; /* When metrics were written last. */
     struct loop_task pump;
     struct loop_timer tick;
     int64_t started_ns;
@@ -141,8 +162,10 @@ static inline int64_t node_mirror_now(const struct node_mirror *r)
 /* mirror.c */
 struct node_far *node_far_of(struct node_mirror *r, uint32_t id); /* By wire id; NULL: none. */
 void node_mirror_pump(struct node_mirror *r);                     /* Soon. */
+bool node_mirror_alive(const struct node_mirror *r);              /* Its life has begun. */
 void node_mirror_wake(struct node_mirror *r);                     /* Readers may go on. */
 void node_far_look(struct node_far *f);                           /* Has it come, or gone? */
+void node_far_dialled(struct node_far *f);                        /* .out is new. */
 
 /* mirror_out.c */
 void node_parcel_drop(struct node_parcel *p);
@@ -185,11 +208,18 @@ MUST_USE enum err node_mirror_restore_piece(struct node_mirror *r, uint32_t chun
                                             const struct wire_range *range, uint64_t clock,
                                             const struct codec_packed *packed);
 
+/* mirror_measure.c */
+MUST_USE enum err node_measure_open(struct node_mirror *r);
+void node_measure_close(struct node_mirror *r);
+void node_measure_look(struct node_mirror *r); /* Write down how it goes. */
+
 /* mirror_meet.c */
 void node_meet_say(struct node_mirror *r, struct node_far *f); /* Our terms and tables. */
 void node_meet_again(struct node_mirror *r);                   /* There is one more table. */
 MUST_USE enum err node_meet_control(struct node_mirror *r, struct node_far *f,
                                     const struct net_frame *frame, bool in);
+bool node_meet_is_it(struct node_far *f, struct net_peer *peer); /* Else the session is ended. */
+/* NULL: nobody that we know; it was told so. */
 struct node_far *node_meet_stranger(struct node_mirror *r, struct net_peer *peer);
 
 #endif

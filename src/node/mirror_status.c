@@ -5,21 +5,24 @@
 static json_t *status_far(struct node_mirror *r, const struct node_far *f)
 {
     const struct mirror_site *s = &r->m.sites[f->index];
-    struct net_peer_stats stats = {0};
+    struct net_peer_stats stats = {0}, back = {0};
     json_t *out;
 
     if (f->out != NULL) {
         net_peer_stats(f->out, &stats);
+    }
+    if (f->in != NULL) {
+        net_peer_stats(f->in, &back); /* Acknowledgements. */
     }
     out = json_pack("{s:s, s:b, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:b}", "site", f->site.name,
                     "up", (int)(f->up && s->up), "clock", (json_int_t)(s->clock + s->offset),
                     "announced", (json_int_t)s->announced, "left_out", (int)s->left_out,
                     "waiting_bytes", (json_int_t)mirror_waiting_bytes(&r->m, f->index),
                     "unacked_bytes", (json_int_t)stats.unacked_bytes, "rtt_us",
-                    (json_int_t)(stats.rtt_ns / 1000), "delivery",
-                    (json_int_t)stats.delivery_bytes_per_s, "sent_bytes",
-                    (json_int_t)stats.sent_bytes, "announcing", (int)f->raises);
-    if (f->trouble[0] != '\0' && !f->up) {
+                    (json_int_t)(stats.rtt_ns / 1000), "delivery", (json_int_t)f->bytes_per_s,
+                    "sent_bytes", (json_int_t)(f->sent_before + stats.sent_bytes + back.sent_bytes),
+                    "announcing", (int)f->raises);
+    if (f->trouble[0] != '\0' && !(f->up && s->up)) {
         (void)json_object_set_new(out, "trouble", json_string(f->trouble));
     }
     return out;
@@ -56,6 +59,21 @@ static void status_waits(const struct node_mirror *r, json_t *out)
     }
 }
 
+/* Nothing moves any more: our workers are gone and all that they added is safe everywhere, the
+ * others are done too, and what they made is here. Sites that are left out do not count. */
+static bool status_settled(const struct node_mirror *r)
+{
+    bool settled = r->m.done && r->due_count == 0 && r->m.log_first == r->m.log_end &&
+                   node_mirror_began(r) && r->early_count == 0;
+
+    for (uint32_t i = 1; i < r->fars_count && settled; i++) {
+        const struct mirror_site *s = &r->m.sites[i];
+
+        settled = s->left_out || (s->up && s->done && s->stable >= s->number);
+    }
+    return settled;
+}
+
 struct json_t *node_mirror_status(struct node_mirror *r)
 {
     struct node_mirror_stats stats;
@@ -67,16 +85,20 @@ struct json_t *node_mirror_status(struct node_mirror *r)
         (void)json_array_append_new(sites, status_far(r, &r->fars[i]));
     }
     out = json_pack(
-        "{s:b, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:b, s:o}", "began",
-        (int)node_mirror_began(r), "clock", (json_int_t)r->m.clock, "soft", stats.soft,
-        "pieces_made", (json_int_t)stats.pieces_made, "pieces_taken",
-        (json_int_t)stats.pieces_taken, "elements_judged", (json_int_t)stats.elements_judged,
-        "elements_sent", (json_int_t)stats.elements_sent, "barriers_raised",
-        (json_int_t)stats.barriers_raised, "barriers_met", (json_int_t)stats.barriers_met, "copies",
-        (json_int_t)stats.copies, "log_bytes", (json_int_t)stats.log_bytes, "waited_clock_s",
-        (double)stats.waited_clock_ns / 1e9, "waited_barrier_s",
-        (double)stats.waited_barrier_ns / 1e9, "waited_room_s", (double)stats.waited_room_ns / 1e9,
-        "budget_bound", (int)r->asp.bound, "sites", sites);
+        "{s:b, s:b, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:b, s:o}",
+        "began", (int)node_mirror_began(r), "settled", (int)status_settled(r), "clock",
+        (json_int_t)r->m.clock, "soft", stats.soft, "pieces_made", (json_int_t)stats.pieces_made,
+        "pieces_taken", (json_int_t)stats.pieces_taken, "elements_judged",
+        (json_int_t)stats.elements_judged, "elements_sent", (json_int_t)stats.elements_sent,
+        "barriers_raised", (json_int_t)stats.barriers_raised, "barriers_met",
+        (json_int_t)stats.barriers_met, "copies", (json_int_t)stats.copies, "log_bytes",
+        (json_int_t)stats.log_bytes, "waited_clock_s", (double)stats.waited_clock_ns / 1e9,
+        "waited_barrier_s", (double)stats.waited_barrier_ns / 1e9, "waited_room_s",
+        (double)stats.waited_room_ns / 1e9, "budget_bound", (int)r->asp.bound, "sites", sites);
+    (void)json_object_update_new(
+        out, json_pack("{s:I, s:I, s:I, s:I}", "pieces_dropped", (json_int_t)stats.pieces_dropped,
+                       "pieces_held", (json_int_t)stats.pieces_held, "pieces_refused",
+                       (json_int_t)stats.pieces_refused, "relayed", (json_int_t)stats.relayed));
     status_waits(r, out);
     if (r->copy_from != MIRROR_NOBODY) {
         (void)json_object_set_new(out, "copies_from", json_string(r->fars[r->copy_from].site.name));

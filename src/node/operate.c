@@ -98,8 +98,10 @@ static enum err operate_lane(struct node_session *s, const json_t *fields)
 {
     struct node_lane *l = s->lane;
     const json_t *places = json_object_get(fields, "places");
+    const struct pki_identity *who = net_peer_identity(s->peer);
 
-    if (l->config.number != 0 || net_peer_identity(s->peer)->role != WIRE_ROLE_SERVER) {
+    if (l->config.number != 0 || who->role != WIRE_ROLE_SERVER ||
+        strcmp(who->site, l->config.site.name) != 0) {
         return ERR_PEER;
     }
     l->begun_elsewhere =

@@ -148,6 +148,27 @@ static void server_dropped(void *message, void *user)
 
 /* Making and ending. */
 
+/* Sites speak TLS with each other, or none of them does. */
+static enum err server_check_between(const struct node_server_config *c, struct err_text *text)
+{
+    const struct node_between *b = c->between;
+    enum err rc = b == NULL ? OK : node_between_check(b, &c->site, text);
+
+    for (uint32_t i = 0; b != NULL && i < b->others_count && rc == OK; i++) {
+        const struct node_other_site *o = &b->others[i];
+        char address[NET_ADDRESS_BYTES];
+
+        if (o->first.scheme != c->listen.scheme) {
+            rc = err_text_set(text, ERR_INVALID,
+                              "site %s is at %s, and this server speaks %s: all sites have "
+                              "certificates, or none has",
+                              o->name, net_address_format(&o->first, address),
+                              c->listen.scheme == NET_SCHEME_TLS ? "tls://" : "tcp://");
+        }
+    }
+    return rc;
+}
+
 static enum err server_check(const struct node_server_config *c, struct err_text *text)
 {
     unsigned long port = strtoul(c->listen.port, NULL, 10);
@@ -171,6 +192,31 @@ static enum err server_check(const struct node_server_config *c, struct err_text
                             "port %lu: %" PRIu32 " lanes need as many ports, and %d is the last",
                             port, c->lanes, SERVER_PORT_MAX);
     }
+    return server_check_between(c, text);
+}
+
+/* Lanes look at it as long as they live; whoever asked for the server may not. */
+static enum err server_copy_between(struct node_server *s)
+{
+    const struct node_between *from = s->config.between;
+    struct node_between *b = &s->between;
+
+    if (from == NULL) {
+        return OK;
+    }
+    *b = *from;
+    b->others = mem_calloc((size_t)from->others_count + 1, sizeof(*b->others));
+    b->hubs = mem_calloc((size_t)from->hubs_count + 1, sizeof(*b->hubs));
+    if (b->others == NULL || b->hubs == NULL) {
+        return ERR_NOMEM;
+    }
+    for (uint32_t i = 0; i < from->others_count; i++) {
+        b->others[i] = from->others[i];
+    }
+    for (uint32_t i = 0; i < from->hubs_count; i++) {
+        b->hubs[i] = from->hubs[i];
+    }
+    s->config.between = b;
     return OK;
 }
 
@@ -198,16 +244,16 @@ enum err node_server_create(const struct node_server_config *config,
     struct node_server *s;
     enum err rc = server_check(config, text);
 
-    if (rc != OK) {
+    if (rc != OK && rc != ERR_NOMEM) {
         return rc;
     }
-    s = mem_zalloc(sizeof(*s));
+    s = rc == OK ? mem_zalloc(sizeof(*s)) : NULL;
     if (s == NULL) {
         return err_text_set(text, ERR_NOMEM, "no memory for a server");
     }
     s->config = *config;
     s->lanes = mem_calloc(config->lanes, sizeof(*s->lanes));
-    rc = s->lanes == NULL ? ERR_NOMEM : OK;
+    rc = s->lanes == NULL ? ERR_NOMEM : server_copy_between(s);
     if (rc == OK) {
         /* Each lane may have both of its calls answered. */
         rc = mailbox_create(config->loop, 2 * config->lanes, server_answered, s, &s->answers);
@@ -248,6 +294,8 @@ void node_server_destroy(struct node_server *s)
         lane_stop(s->lanes[i].lane);
     }
     mailbox_destroy(s->answers, server_dropped);
+    mem_free(s->between.others);
+    mem_free(s->between.hubs);
     mem_free(s->lanes);
     mem_free(s);
 }

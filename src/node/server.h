@@ -10,6 +10,7 @@
 #define NODE_SERVER_H
 
 #include "net/tls.h"
+#include "node/between.h"
 #include "node/lane.h"
 
 struct node_server;
@@ -29,16 +30,17 @@ struct node_server_events {
 struct node_server_config {
     struct loop *loop; /* The owner's; outlives the server. */
     struct node_site site;
-    struct pki_identity identity; /* Of all its lanes. */
-    uint32_t lanes;               /* On this server. */
-    uint32_t first_number;        /* Of its first lane, within the site. */
-    struct net_address listen;    /* Of the first lane; the others have the ports behind it. With
-                                   * port 0 the system chooses all of them. */
-    struct net_address first;     /* Lane 0 of the site; if .first_number is not zero. */
-    struct net_tls_config tls;    /* Without .cert_path: in the clear. */
-    const char *store;            /* A folder; NULL: no checkpoints. */
-    uint64_t pace_bytes_per_s;    /* Towards each peer; zero: no limit. */
-    uint64_t in_flight_bytes;     /* Of all its lanes, as in node/lane.h. */
+    const struct node_between *between; /* Other sites; copied. NULL: there are none. */
+    struct pki_identity identity;       /* Of all its lanes. */
+    uint32_t lanes;                     /* On this server. */
+    uint32_t first_number;              /* Of its first lane, within the site. */
+    struct net_address listen; /* Of the first lane; the others have the ports behind it. With
+                                * port 0 the system chooses all of them. */
+    struct net_address first;  /* Lane 0 of the site; if .first_number is not zero. */
+    struct net_tls_config tls; /* Without .cert_path: in the clear. */
+    const char *store;         /* A folder; NULL: no checkpoints. */
+    uint64_t pace_bytes_per_s; /* Towards each peer; zero: no limit. */
+    uint64_t in_flight_bytes;  /* Of all its lanes, as in node/lane.h. */
     const struct node_server_events *events;
     /* What happens on a lane, line by line. On the thread of that lane. May be NULL. */
     void (*trace)(uint32_t lane, const char *line, void *user);

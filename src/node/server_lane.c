@@ -75,6 +75,7 @@ static enum err server_lane_build(struct server_lane *l, struct err_text *text)
         .seed = l->seed,
         .insecure = l->tls == NULL,
         .site = config->site,
+        .between = config->between,
         .number = config->first_number + l->index,
         .listen = server_lane_listen(l),
         .first = config->first,

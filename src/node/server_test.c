@@ -1,285 +1,7 @@
 /* A server with its threads: started, asked, used by workers, stopped, started again. */
 
-#include "node/server.h"
-
-#include "node/testing.h"
+#include "node/server_testing.h"
 #include "store/checkpoint.h"
-
-#include <dirent.h>
-#include <ftw.h>
-#include <jansson.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-enum { ROWS = 400, WIDTH = 1000 };
-
-/* The owner, and what it was told. */
-struct owner {
-    struct loop *loop;
-    struct node_server *server;
-    bool listening, ready, stopped, failed;
-    enum err rc;
-    char text[512];
-    json_t *status;
-    uint32_t answers;
-};
-
-static void owner_listening(struct node_server *s, void *user)
-{
-    struct owner *o = user;
-
-    (void)s;
-    o->listening = true;
-}
-
-static void owner_failed(struct node_server *s, enum err rc, const char *text, void *user)
-{
-    struct owner *o = user;
-
-    (void)s;
-    o->failed = true;
-    o->rc = rc;
-    (void)snprintf(o->text, sizeof(o->text), "%s", text);
-}
-
-static void owner_ready(struct node_server *s, void *user)
-{
-    struct owner *o = user;
-
-    (void)s;
-    o->ready = true;
-}
-
-static void owner_stopped(struct node_server *s, enum err rc, const char *text, void *user)
-{
-    struct owner *o = user;
-
-    (void)s;
-    o->stopped = true;
-    o->rc = rc;
-    (void)snprintf(o->text, sizeof(o->text), "%s", text);
-}
-
-static const struct node_server_events owner_events = {
-    .listening = owner_listening,
-    .failed = owner_failed,
-    .ready = owner_ready,
-    .stopped = owner_stopped,
-};
-
-static void owner_answered(uint32_t index, struct json_t *status, void *user)
-{
-    struct owner *o = user;
-
-    (void)index;
-    json_decref(o->status);
-    o->status = status;
-    o->answers++;
-}
-
-/* Turn the loop until one of the two is true. */
-static void owner_wait(struct owner *o, const bool *this, const bool *that)
-{
-    int64_t until = loop_now_ns(o->loop) + (int64_t)TESTING_WAIT_S * 1000000000;
-
-    while (!*this && !*that) {
-        assert_true(loop_now_ns(o->loop) < until);
-        loop_turn(o->loop, 100000000);
-    }
-}
-
-static struct node_server_config config_of(struct owner *o, const struct node_site *site)
-{
-    struct node_server_config config = {
-        .loop = o->loop,
-        .site = *site,
-        .lanes = site->lanes,
-        .listen = {.scheme = NET_SCHEME_TCP, .host = "127.0.0.1", .port = "0"},
-        .events = &owner_events,
-        .user = o,
-    };
-
-    assert_int_equal(pki_identity_make(WIRE_ROLE_SERVER, site->name, "s0", &config.identity, NULL),
-                     OK);
-    return config;
-}
-
-static void owner_start(struct owner *o, const struct node_server_config *config)
-{
-    struct err_text text = {""};
-
-    o->listening = o->ready = o->stopped = o->failed = false;
-    if (node_server_create(config, &o->server, &text) != OK) {
-        fail_msg("%s", text.text);
-    }
-    owner_wait(o, &o->listening, &o->failed);
-    if (o->failed) {
-        fail_msg("%s", o->text);
-    }
-    node_server_tell(o->server, NULL);
-    owner_wait(o, &o->ready, &o->failed);
-    assert_true(o->ready);
-}
-
-static void owner_stop(struct owner *o)
-{
-    node_server_stop(o->server, "the test is over");
-    owner_wait(o, &o->stopped, &o->failed);
-    if (o->rc != OK) {
-        fail_msg("%s", o->text);
-    }
-    node_server_destroy(o->server);
-    o->server = NULL;
-}
-
-static const json_t *owner_ask(struct owner *o, uint32_t index)
-{
-    uint32_t before = o->answers;
-    int64_t until = loop_now_ns(o->loop) + (int64_t)TESTING_WAIT_S * 1000000000;
-
-    assert_true(node_server_ask(o->server, index, owner_answered, o));
-    assert_false(node_server_ask(o->server, index, owner_answered, o));
-    while (o->answers == before) {
-        assert_true(loop_now_ns(o->loop) < until);
-        loop_turn(o->loop, 100000000);
-    }
-    assert_non_null(o->status);
-    return o->status;
-}
-
-static void owner_close(struct owner *o)
-{
-    json_decref(o->status);
-    node_server_destroy(o->server);
-    loop_destroy(o->loop);
-}
-
-static struct owner owner_open(void)
-{
-    struct owner o = {.loop = NULL};
-
-    assert_int_equal(loop_create(&o.loop), OK);
-    return o;
-}
-
-/* Workers on the owner's loop. */
-struct crew {
-    struct testing_site t;
-    uint16_t table;
-    uint32_t count;
-    uint64_t elements;
-};
-
-static struct table_schema crew_schema(uint64_t rows)
-{
-    struct table_schema_text in = {.name = "model", .rows = rows, .width = WIDTH};
-    struct table_schema out;
-
-    assert_int_equal(table_schema_parse(&in, &out, NULL), OK);
-    return out;
-}
-
-static void crew_open_rows(struct crew *c, struct owner *o, uint32_t count, uint64_t lives,
-                           uint64_t rows)
-{
-    const struct net_address *first = node_server_told(o->server, 0);
-    struct table_schema schema = crew_schema(rows);
-    struct node_op ops[TESTING_WORKERS] = {0};
-
-    *c = (struct crew){
-        .t = {.loop = o->loop, .lives = lives}, .count = count, .elements = rows * WIDTH};
-    assert_int_equal(obs_registry_create(512, &c->t.registry), OK);
-    net_socket_transport_init(&c->t.transport, o->loop, NULL);
-    for (uint32_t i = 0; i < count; i++) {
-        testing_worker_start_at(&c->t, i, first);
-        node_worker_table(c->t.workers[i], &schema, &ops[i]);
-    }
-    testing_done(&c->t, ops, count);
-    c->table = (uint16_t)ops[0].value;
-    for (uint32_t i = 0; i < count; i++) {
-        node_worker_join(c->t.workers[i], &ops[i]);
-    }
-    testing_done(&c->t, ops, count);
-}
-
-static void crew_open(struct crew *c, struct owner *o, uint32_t count, uint64_t lives)
-{
-    crew_open_rows(c, o, count, lives, ROWS);
-}
-
-/* All push one to every element, and end the clock. */
-static void crew_round(struct crew *c)
-{
-    struct node_op ops[TESTING_WORKERS] = {0};
-    float *ones = malloc(sizeof(float) * c->elements);
-
-    assert_non_null(ones);
-    for (uint64_t i = 0; i < c->elements; i++) {
-        ones[i] = 1;
-    }
-    for (uint32_t i = 0; i < c->count; i++) {
-        node_worker_push(c->t.workers[i], c->table, 0, c->elements, ones, 1, &ops[i]);
-    }
-    testing_done(&c->t, ops, c->count);
-    for (uint32_t i = 0; i < c->count; i++) {
-        node_worker_clock(c->t.workers[i], 1, &ops[i]);
-    }
-    testing_done(&c->t, ops, c->count);
-    free(ones);
-}
-
-/* Every element, as the first worker reads it. */
-static void crew_expect(struct crew *c, float expected)
-{
-    float *values = calloc(c->elements, sizeof(float));
-    struct node_op op = {0};
-
-    assert_non_null(values);
-    node_worker_read(c->t.workers[0], c->table, 0, c->elements, values, &op);
-    testing_done(&c->t, &op, 1);
-    for (uint64_t i = 0; i < c->elements; i++) {
-        assert_float_equal(values[i], expected, 0);
-    }
-    free(values);
-}
-
-static void crew_close(struct crew *c)
-{
-    for (uint32_t i = 0; i < TESTING_WORKERS; i++) {
-        testing_worker_stop(&c->t, i);
-    }
-    obs_registry_destroy(c->t.registry);
-}
-
-static void crew_leave(struct crew *c)
-{
-    struct node_op ops[TESTING_WORKERS] = {0};
-
-    for (uint32_t i = 0; i < c->count; i++) {
-        node_worker_leave(c->t.workers[i], &ops[i]);
-    }
-    testing_done(&c->t, ops, c->count);
-}
-
-static uint64_t number_of(const json_t *status, const char *key)
-{
-    assert_true(json_is_integer(json_object_get(status, key)));
-    return (uint64_t)json_integer_value(json_object_get(status, key));
-}
-
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *at)
-{
-    (void)st;
-    (void)flag;
-    (void)at;
-    return remove(path);
-}
-
-static void remove_folder(const char *path)
-{
-    (void)nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
 
 static void test_workers_train_on_all_lanes(void **state)
 {
@@ -587,6 +309,32 @@ static void test_settings_that_cannot_be_are_refused(void **state)
     owner_close(&o);
 }
 
+static void test_other_sites_that_cannot_be_are_refused(void **state)
+{
+    struct node_site site = testing_site_of("bsp", 0, NODE_PULL, 2, 1);
+    struct node_other_site others[2] = {{.name = "west"}, {.name = "north"}};
+    struct owner o = owner_open();
+    struct node_server_config config = config_of(&o, &site);
+    struct node_between between;
+
+    (void)state;
+    node_between_init(&between);
+    between.others = others;
+    between.others_count = 2;
+    config.between = &between;
+    others[0].first = others[1].first = config.listen;
+    others[1].first.scheme = NET_SCHEME_TLS;
+    expect_refused(&config, "north is at tls://127.0.0.1:0");
+    others[1] = others[0];
+    expect_refused(&config, "west is named twice");
+    (void)snprintf(others[1].name, sizeof(others[1].name), "home");
+    expect_refused(&config, "home is this one");
+    between.others_count = 1;
+    between.threshold = -1;
+    expect_refused(&config, "threshold");
+    owner_close(&o);
+}
+
 static void test_a_folder_that_cannot_be_used_fails_with_its_name(void **state)
 {
     struct node_site site = testing_site_of("bsp", 0, NODE_PULL, 2, 1);
@@ -647,9 +395,15 @@ static void test_no_memory_is_reported(void **state)
     struct node_site site = testing_site_of("bsp", 0, NODE_PULL, 2, 1);
     struct owner o = owner_open();
     struct node_server_config config = config_of(&o, &site);
+    struct node_other_site other = {.name = "west", .first = config.listen};
+    struct node_between between;
     enum err rc = ERR_NOMEM;
 
     (void)state;
+    node_between_init(&between);
+    between.others = &other;
+    between.others_count = 1;
+    config.between = &between;
     for (uint64_t k = 1; rc != OK; k++) {
         struct err_text text = {""};
 
@@ -674,6 +428,7 @@ int main(void)
         cmocka_unit_test(test_a_port_in_use_fails_with_its_name),
         cmocka_unit_test(test_lanes_listen_on_ports_that_follow_each_other),
         cmocka_unit_test(test_settings_that_cannot_be_are_refused),
+        cmocka_unit_test(test_other_sites_that_cannot_be_are_refused),
         cmocka_unit_test(test_a_folder_that_cannot_be_used_fails_with_its_name),
         cmocka_unit_test(test_it_can_be_destroyed_at_any_moment),
         cmocka_unit_test(test_no_memory_is_reported),

@@ -1,7 +1,9 @@
 #include "run/backend.h"
 
 #include "base/mem.h"
+#include "run/move.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 
@@ -22,6 +24,19 @@ uint64_t run_traffic_between(const struct run_traffic *t, uint32_t from, uint32_
 {
     CHECK(from < t->regions && to < t->regions);
     return t->bytes[(size_t)from * t->regions + to];
+}
+
+void run_traffic_complete(struct run_traffic *t, const struct run_file *f)
+{
+    struct run_move m;
+
+    for (uint32_t i = 0; i < t->regions * t->regions && f->links.scale < 1; i++) {
+        t->bytes[i] = (uint64_t)((double)t->bytes[i] / f->links.scale + 0.5);
+    }
+    run_move_of(f, &m);
+    for (uint32_t i = 0; i < m.parts_count; i++) {
+        t->bytes[(size_t)m.parts[i].region * t->regions + m.to] += m.parts[i].bytes;
+    }
 }
 
 uint64_t run_traffic_total(const struct run_traffic *t)
@@ -48,8 +63,10 @@ const struct run_group *run_worker_group(const struct run_file *f, uint32_t rank
 const char *run_end_name(enum run_end end)
 {
     static const char *const names[] = {
-        [RUN_END_CLOCKS] = "clocks",           [RUN_END_GOAL] = "goal",     [RUN_END_TIME] = "time",
-        [RUN_END_INTERRUPTED] = "interrupted", [RUN_END_FAILED] = "failed",
+        [RUN_END_CLOCKS] = "clocks",       [RUN_END_GOAL] = "goal",
+        [RUN_END_CONVERGED] = "converged", [RUN_END_DIVERGED] = "diverged",
+        [RUN_END_TIME] = "time",           [RUN_END_INTERRUPTED] = "interrupted",
+        [RUN_END_FAILED] = "failed",
     };
 
     return names[end];
@@ -94,6 +111,31 @@ bool run_goal_reached(const struct run_file *f, const struct run_tally_score *sc
 
     return score->clock > 0 && ((stop->has_objective && objective) ||
                                 (stop->accuracy > 0 && score->accuracy >= stop->accuracy));
+}
+
+void run_judge_open(const struct run_file *f, struct run_judge *j)
+{
+    run_judge_init(j, f->stop.converged.clocks, f->stop.converged.change, backend_rises(f));
+    j->after = f->stop.converged.after;
+}
+
+bool run_judge_look(struct run_judge *j, const struct run_tally *t, struct run_result *result_out)
+{
+    const struct run_tally_score *score = run_tally_score(t);
+    enum run_verdict verdict = RUN_GOES_ON;
+
+    if (score->clock > 0 && score->judged) {
+        verdict = run_judge_next(j, score->clock, score->objective);
+    }
+    if (verdict == RUN_DIVERGED) {
+        (void)err_text_set(&result_out->text, OK,
+                           "the objective was %g at clock %" PRIu64 ": this training has diverged",
+                           score->objective, score->clock);
+    }
+    if (verdict != RUN_GOES_ON) {
+        result_out->end = verdict == RUN_CONVERGED ? RUN_END_CONVERGED : RUN_END_DIVERGED;
+    }
+    return verdict != RUN_GOES_ON;
 }
 
 void run_site(const struct run_file *f, uint32_t site, struct node_site *site_out)

@@ -5,10 +5,11 @@
 #define RUN_BACKEND_H
 
 #include "run/file.h"
+#include "run/judge.h"
 #include "run/share.h"
 #include "run/tally.h"
 
-/* Bytes that went from one region to another; run/cost.h says what they cost. */
+/* Bytes that went from one region to another, at full size; run/cost.h says what they cost. */
 struct run_traffic {
     uint32_t regions;
     uint64_t *bytes; /* [from * regions + to]; inside a region too, where that is known. */
@@ -17,6 +18,9 @@ struct run_traffic {
 MUST_USE enum err run_traffic_init(struct run_traffic *t, uint32_t regions);
 void run_traffic_deinit(struct run_traffic *t);
 uint64_t run_traffic_between(const struct run_traffic *t, uint32_t from, uint32_t to);
+
+/* What was counted in a model becomes what it is at full size, with what was moved before. */
+void run_traffic_complete(struct run_traffic *t, const struct run_file *f);
 
 /* Over all pairs of different regions. */
 uint64_t run_traffic_total(const struct run_traffic *t);
@@ -44,6 +48,8 @@ struct run_picture {
 enum run_end {
     RUN_END_CLOCKS,      /* All clocks of the file. */
     RUN_END_GOAL,        /* The objective or the accuracy. */
+    RUN_END_CONVERGED,   /* The objective does not change any more. */
+    RUN_END_DIVERGED,    /* The objective is beyond all bounds; .text says so. */
     RUN_END_TIME,        /* The time of the file. */
     RUN_END_INTERRUPTED, /* Somebody wanted it. */
     RUN_END_FAILED,      /* .text says why. */
@@ -89,6 +95,11 @@ void run_site(const struct run_file *f, uint32_t site, struct node_site *site_ou
 
 /* Is that as good as the goal of the file, if it has one? */
 bool run_goal_reached(const struct run_file *f, const struct run_tally_score *score);
+
+/* What the file wants to be judged. Whoever sees all workers asks after each evaluation whether the
+ * newest one has ended the run by converging or diverging; then how is in @result. */
+void run_judge_open(const struct run_file *f, struct run_judge *j);
+bool run_judge_look(struct run_judge *j, const struct run_tally *t, struct run_result *result_out);
 
 /* The job of a run file for one worker, by its index in the file; @options borrows from the file.
  */

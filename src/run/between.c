@@ -32,6 +32,7 @@ uint64_t run_between_budget(const struct run_file *f, uint32_t site)
 
         bytes = bytes > 0 && bytes < bought ? bytes : bought;
     }
+    bytes *= f->links.scale;
     return bytes <= 0 ? 0 : bytes < 1 ? 1 : bytes > 1e18 ? (uint64_t)1e18 : (uint64_t)bytes;
 }
 
@@ -72,7 +73,7 @@ static void between_site(struct run_betweens *b, const struct run_file *f, uint3
     n->filter = said->filter;
     n->threshold = (float)said->threshold;
     n->goal = said->goal;
-    n->budget_bytes = run_between_budget(f, index);
+    n->budget_bytes = f->topo == NULL ? 0 : run_between_budget(f, index);
     n->clocks = f->stop.clocks;
     n->staleness = said->staleness;
     n->barrier = said->barrier;

@@ -24,8 +24,8 @@ void run_betweens_destroy(struct run_betweens *b);
 const struct node_between *run_between_at(const struct run_betweens *b, uint32_t site);
 
 /* How much each lane of a site may send in all: its site's part of what the file allows, by the
- * dearest of the site's links if dollars are limited, whichever is less. Zero: there is no limit.
- */
+ * dearest of the site's links if dollars are limited, whichever is less; in the model, which may be
+ * smaller than what the budget is for. Zero: there is no limit. */
 uint64_t run_between_budget(const struct run_file *f, uint32_t site);
 
 #endif

@@ -199,6 +199,16 @@ static void test_free_links_are_not_limited_by_dollars(void **state)
     run_file_free(f);
 }
 
+static void test_a_budget_is_for_the_model_at_full_size(void **state)
+{
+    struct run_file *f = parse(FILE_OF("sites: [{region: eu}, {region: us}]\n",
+                                       "budget: {max_gb: 4}\nlinks: {scale: 1/1000}\n"));
+
+    (void)state;
+    assert_int_equal(run_between_budget(f, 0), 2000000);
+    run_file_free(f);
+}
+
 static void test_memory_may_run_out(void **state)
 {
     struct run_file *f = parse(FILE_OF(
@@ -233,6 +243,7 @@ int main(void)
         cmocka_unit_test(test_one_site_is_told_nothing),
         cmocka_unit_test(test_a_budget_is_divided_and_the_smaller_one_counts),
         cmocka_unit_test(test_free_links_are_not_limited_by_dollars),
+        cmocka_unit_test(test_a_budget_is_for_the_model_at_full_size),
         cmocka_unit_test(test_memory_may_run_out),
     };
 

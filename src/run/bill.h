@@ -1,5 +1,7 @@
 /* The bill of a run: what run/cost.h makes of its picture. One machine for each worker; it computes
- * while it computes, and waits for the network while it reads and while it ends a clock. */
+ * while it computes, and waits for the network while it reads and while it ends a clock. If the
+ * file says that a region has several machines, the workers of a site stand for so many together.
+ */
 
 #ifndef RUN_BILL_H
 #define RUN_BILL_H
@@ -18,5 +20,8 @@ void run_bill_site(const struct run_cost *c, const struct run_file *f, uint32_t 
  * some lane up at the end? */
 bool run_bill_has_budget(const struct run_file *f);
 bool run_bill_bound(const struct run_picture *p);
+
+/* Is what has gone within the budget? False also if a price is missing that says so. */
+bool run_bill_holds(const struct run_picture *p);
 
 #endif

@@ -98,6 +98,33 @@ static void test_one_site_pays_for_all_regions(void **state)
     scene_close(&s);
 }
 
+/* Four machines in each region: the workers of a site share them, wherever the layout puts them. */
+static void test_workers_stand_for_the_machines_of_their_region(void **state)
+{
+    static const struct {
+        const char *yaml;
+        uint64_t compute, wait;
+    } cases[] = {
+        {FILE_OF(", price: 0.5", "links: {machines: 4}\n"), 4 * 3 + 4 * 2, 2 * 3 + 2 * 2},
+        {FILE_OF(", price: 0.5", "links: {machines: 4}\nlayout: lan\n"), 8 * 3, 4 * 3},
+        {FILE_OF(", price: 0.5", "links: {machines: 1}\n"), 2 * 3 + 2, 3 + 1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct run_cost *cost = NULL;
+        struct err_text text;
+        struct scene s;
+
+        scene_open(&s, cases[i].yaml);
+        assert_int_equal(run_bill_create(&s.picture, &cost, &text), OK);
+        assert_int_equal(run_cost_parts(cost)->compute_nusd, cases[i].compute * 1000000000);
+        assert_int_equal(run_cost_parts(cost)->wait_nusd, cases[i].wait * 1000000000);
+        run_cost_destroy(cost);
+        scene_close(&s);
+    }
+}
+
 static void test_the_price_that_is_missing_is_named(void **state)
 {
     struct run_cost *cost = NULL;
@@ -162,14 +189,39 @@ static void test_memory_may_run_out(void **state)
     scene_close(&s);
 }
 
+static void test_a_budget_holds_if_no_more_has_gone(void **state)
+{
+    static const struct {
+        const char *yaml;
+        bool holds;
+    } cases[] = {
+        {FILE_OF(", price: 0.5", ""), true},
+        {FILE_OF(", price: 0.5", "budget: {max_gb: 3}\n"), true},
+        {FILE_OF(", price: 0.5", "budget: {max_gb: 2.9}\n"), false},
+        {FILE_OF(", price: 0.5", "budget: {max_gb: 9, max_usd: 1.5}\n"), true},
+        {FILE_OF(", price: 0.5", "budget: {max_gb: 9, max_usd: 1.4}\n"), false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct scene s;
+
+        scene_open(&s, cases[i].yaml);
+        assert_int_equal(run_bill_holds(&s.picture), cases[i].holds);
+        scene_close(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sites_pay_for_their_workers_and_what_they_send),
         cmocka_unit_test(test_one_site_pays_for_all_regions),
+        cmocka_unit_test(test_workers_stand_for_the_machines_of_their_region),
         cmocka_unit_test(test_the_price_that_is_missing_is_named),
         cmocka_unit_test(test_a_budget_that_is_used_up_has_bound),
         cmocka_unit_test(test_memory_may_run_out),
+        cmocka_unit_test(test_a_budget_holds_if_no_more_has_gone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,6 +28,16 @@ static bool cost_of(uint64_t amount, uint64_t price, uint64_t unit, uint64_t *nu
     return nusd <= UINT64_MAX;
 }
 
+bool run_cost_time(uint64_t ns, uint64_t nusd_per_hour, uint64_t *nusd_out)
+{
+    return cost_of(ns, nusd_per_hour, COST_HOUR_NS, nusd_out);
+}
+
+bool run_cost_bytes(uint64_t bytes, uint64_t nusd_per_gb, uint64_t *nusd_out)
+{
+    return cost_of(bytes, nusd_per_gb, COST_GB_BYTES, nusd_out);
+}
+
 static bool cost_add(uint64_t *sum, uint64_t nusd)
 {
     return !__builtin_add_overflow(*sum, nusd, sum);
@@ -49,7 +59,7 @@ static enum err cost_too_big(const struct run_cost_config *config, struct err_te
 
 /* Which classes the region has, or that it has none. */
 static enum err cost_no_machine(const struct run_cost_config *config, uint32_t region,
-                                struct err_text *text)
+                                const char *class, struct err_text *text)
 {
     const struct topo_region *r = topo_region_at(config->topo, region);
     char known[TOPO_CLASSES_MAX * (TOPO_CLASS_BYTES + 2)] = "";
@@ -62,8 +72,8 @@ static enum err cost_no_machine(const struct run_cost_config *config, uint32_t r
     return err_text_set(text, ERR_INVALID,
                         "%.128s: region %s has no price for machines of class '%.16s'%s%s: add "
                         "\"%.16s\" (dollars per hour) to the \"usd_per_hour\" of that region",
-                        config->file, r->name, config->class, known[0] != '\0' ? ", only for " : "",
-                        known, config->class);
+                        config->file, r->name, class, known[0] != '\0' ? ", only for " : "", known,
+                        class);
 }
 
 static enum err cost_no_link(const struct run_cost_config *config, uint32_t from, uint32_t to,
@@ -87,29 +97,31 @@ static enum err cost_no_link(const struct run_cost_config *config, uint32_t from
                             : "\"default_link\", which it has");
 }
 
-/* What the machines of one region cost. */
+/* What the machines of one region cost that move data, or the others. */
 static enum err cost_machines(struct run_cost *c, const struct run_cost_config *config,
-                              uint32_t region, struct err_text *text)
+                              uint32_t region, bool moves, struct err_text *text)
 {
     struct run_cost_part *part = &c->regions[region];
+    const char *class = moves ? config->move_class : config->class;
+    uint64_t price = 0, compute_nusd = 0, wait_nusd = 0;
     int64_t compute_ns = 0, wait_ns = 0;
     bool here = false, fits = true;
-    uint64_t price = 0;
 
     for (uint32_t i = 0; i < config->members_count; i++) {
         const struct run_cost_member *m = &config->members[i];
 
-        if (m->region == region) {
+        if (m->region == region && m->moves == moves) {
             here = true;
             fits = fits && cost_add_ns(&compute_ns, m->compute_ns) &&
                    cost_add_ns(&wait_ns, m->wait_ns);
         }
     }
-    if (here && !topo_region_price(config->topo, region, config->class, &price)) {
-        return cost_no_machine(config, region, text);
+    if (here && !topo_region_price(config->topo, region, class, &price)) {
+        return cost_no_machine(config, region, class, text);
     }
-    fits = fits && cost_of((uint64_t)compute_ns, price, COST_HOUR_NS, &part->compute_nusd) &&
-           cost_of((uint64_t)wait_ns, price, COST_HOUR_NS, &part->wait_nusd);
+    fits = fits && run_cost_time((uint64_t)compute_ns, price, &compute_nusd) &&
+           run_cost_time((uint64_t)wait_ns, price, &wait_nusd) &&
+           cost_add(&part->compute_nusd, compute_nusd) && cost_add(&part->wait_nusd, wait_nusd);
     return fits ? OK : cost_too_big(config, text);
 }
 
@@ -123,8 +135,7 @@ bool run_cost_transfer(const struct topo *t, const struct run_traffic *traffic, 
         *nusd_out = 0;
         return true;
     }
-    return link != NULL && link->priced &&
-           cost_of(bytes, link->price_nusd_per_gb, COST_GB_BYTES, nusd_out);
+    return link != NULL && link->priced && run_cost_bytes(bytes, link->price_nusd_per_gb, nusd_out);
 }
 
 bool run_cost_transfer_total(const struct topo *t, const struct run_traffic *traffic,
@@ -195,7 +206,10 @@ enum err run_cost_create(const struct run_cost_config *config, struct run_cost *
         CHECK(config->members[i].region < n);
     }
     for (uint32_t i = 0; i < n && rc == OK; i++) {
-        rc = cost_machines(c, config, i, text);
+        rc = cost_machines(c, config, i, false, text);
+        if (rc == OK) {
+            rc = cost_machines(c, config, i, true, text);
+        }
         if (rc == OK) {
             rc = cost_traffic(c, config, i, text);
         }

@@ -7,9 +7,9 @@
  *     in total:     the sums of the regions, and the sum of these three
  *
  * All is in billionths of a dollar. There are two roundings, each to the nearest one, halves up:
- * of the time that all machines of a region computed (or waited), and of the bytes of a link. All
- * else is addition, so parts add up to the total exactly. Inside a region traffic is free. One
- * thread. */
+ * of the time that all machines of a class computed (or waited) in a region, and of the bytes of a
+ * link. All else is addition, so parts add up to the total exactly. Inside a region traffic is
+ * free. One thread. */
 
 #ifndef RUN_COST_H
 #define RUN_COST_H
@@ -21,12 +21,14 @@ struct run_cost_member {
     uint32_t region;    /* Of the topology. */
     int64_t compute_ns; /* Not negative. */
     int64_t wait_ns;    /* Likewise. */
+    bool moves;         /* It is of .move_class. */
 };
 
 struct run_cost_config {
     const struct topo *topo;
-    const char *file;  /* That holds the topology, for complaints. */
-    const char *class; /* Of all machines, "cpu": topo_region_price(). */
+    const char *file;       /* That holds the topology, for complaints. */
+    const char *class;      /* Of all machines, "cpu": topo_region_price(). */
+    const char *move_class; /* Of those that only move data; may be NULL if there are none. */
     const struct run_cost_member *members;
     uint32_t members_count;
     const struct run_traffic *traffic; /* Of as many regions as the topology has. */
@@ -55,6 +57,10 @@ const struct run_cost_part *run_cost_region(const struct run_cost *c, uint32_t r
 uint64_t run_cost_link(const struct run_cost *c, uint32_t from, uint32_t to);
 const struct run_cost_part *run_cost_parts(const struct run_cost *c);
 uint64_t run_cost_total(const struct run_cost *c);
+
+/* So much time at a price by the hour, so many bytes at one by the gigabyte. False: too much. */
+MUST_USE bool run_cost_time(uint64_t ns, uint64_t nusd_per_hour, uint64_t *nusd_out);
+MUST_USE bool run_cost_bytes(uint64_t bytes, uint64_t nusd_per_gb, uint64_t *nusd_out);
 
 /* What a link has carried so far costs, and what all have: without machines. False: a price that
  * is needed is not known, or the sum is beyond what can be counted. */

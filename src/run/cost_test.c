@@ -67,7 +67,8 @@ static void close_all(struct fixture *f)
 
 static void member(struct fixture *f, uint32_t region, int64_t compute_ns, int64_t wait_ns)
 {
-    f->members[f->config.members_count++] = (struct run_cost_member){region, compute_ns, wait_ns};
+    f->members[f->config.members_count++] =
+        (struct run_cost_member){.region = region, .compute_ns = compute_ns, .wait_ns = wait_ns};
 }
 
 static void bytes(struct fixture *f, uint32_t from, uint32_t to, uint64_t count)
@@ -209,6 +210,28 @@ static void test_a_machine_without_a_price_is_named(void **state)
             "\"gpu\" (dollars per hour) to the \"usd_per_hour\" of that region");
     f.members[1].region = EU;
     f.config.class = "small";
+    refused(&f, ERR_INVALID,
+            "map.json: region eu has no price for machines of class 'small', only for cpu, gpu: "
+            "add \"small\" (dollars per hour) to the \"usd_per_hour\" of that region");
+    close_all(&f);
+}
+
+/* One of each class in the same region, and the class of movers is looked up for itself. */
+static void test_machines_that_move_data_have_their_own_class(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_with(&f, json);
+    member(&f, EU, HOUR, 0);
+    member(&f, EU, 0, 2 * HOUR);
+    f.members[1].moves = true;
+    f.config.class = "gpu";
+    f.config.move_class = "cpu";
+    create(&f);
+    assert_int_equal(run_cost_region(f.cost, EU)->compute_nusd, UINT64_C(3000000000));
+    assert_int_equal(run_cost_region(f.cost, EU)->wait_nusd, UINT64_C(1800000000));
+    f.config.move_class = "small";
     refused(&f, ERR_INVALID,
             "map.json: region eu has no price for machines of class 'small', only for cpu, gpu: "
             "add \"small\" (dollars per hour) to the \"usd_per_hour\" of that region");
@@ -478,6 +501,7 @@ int main(void)
         cmocka_unit_test(test_traffic_inside_a_region_is_free),
         cmocka_unit_test(test_halves_are_rounded_up_once_per_region_and_link),
         cmocka_unit_test(test_a_machine_without_a_price_is_named),
+        cmocka_unit_test(test_machines_that_move_data_have_their_own_class),
         cmocka_unit_test(test_a_link_without_a_price_is_named),
         cmocka_unit_test(test_times_beyond_the_limits_are_refused),
         cmocka_unit_test(test_bytes_beyond_the_limits_are_refused),

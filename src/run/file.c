@@ -75,6 +75,9 @@ static enum err file_read(struct file_reader *r)
         rc = file_topology(r);
     }
     if (rc == OK) {
+        rc = file_links(r);
+    }
+    if (rc == OK) {
         rc = file_fill(r);
     }
     return rc == OK ? file_faults(r) : rc;
@@ -94,6 +97,7 @@ static enum err file_parse(struct file_reader *r, struct run_file **file_out)
     }
     if (rc != OK) {
         topo_destroy(r->f != NULL ? r->f->topo : NULL);
+        topo_destroy(r->f != NULL ? r->f->map : NULL);
         run_arena_destroy(r->arena);
         return rc == ERR_NOMEM ? err_text_set(r->text, rc, "%.128s: out of memory", r->name) : rc;
     }
@@ -157,6 +161,7 @@ void run_file_free(struct run_file *f)
 {
     if (f != NULL) {
         topo_destroy(f->topo);
+        topo_destroy(f->map);
         run_arena_destroy(f->arena);
     }
 }

@@ -26,9 +26,10 @@ enum run_preset { RUN_GAIA, RUN_ASYNC };
 enum run_weight { RUN_MEAN, RUN_SUM };
 enum run_leave_out { RUN_MAJORITY, RUN_ANY };
 enum run_layout {
-    RUN_SITES, /* Each site for itself. */
-    RUN_PLAIN, /* One site, each member where it is. */
-    RUN_LAN,   /* One site, all of it in one region. */
+    RUN_SITES,       /* Each site for itself. */
+    RUN_PLAIN,       /* One site, each member where it is. */
+    RUN_LAN,         /* One site, all of it in one region. */
+    RUN_CENTRALISED, /* The same, after the data has been moved there. */
 };
 
 struct run_server {
@@ -102,7 +103,20 @@ struct run_between {
     uint32_t circles_count;
 };
 
-/* Of transfer between regions. Zero: no limit. */
+/* The inside of regions, at full size. */
+struct run_lan {
+    const char *rate; /* As written; NULL: that of the map. It is in .link too. */
+    struct topo_link link;
+};
+
+/* What the run makes of the links of its map. */
+struct run_links {
+    double scale;      /* Of the model by the real one: all rates are so much smaller. */
+    uint32_t machines; /* In each region: rates between regions are so many times larger. */
+    struct run_lan lan;
+};
+
+/* Of transfer between regions, at full size. Zero: no limit. */
 struct run_budget {
     double max_usd;
     double max_gb;
@@ -111,6 +125,7 @@ struct run_budget {
 struct run_job {
     const char *name;
     const char *data; /* A path that is good in the working directory; empty: generated. */
+    double data_gb;   /* All workers' data at full size; zero: not said. */
     struct app_option *options;
     uint32_t options_count;
     uint32_t line;
@@ -138,8 +153,16 @@ struct run_keep {
     uint32_t every; /* Clocks; zero: as the job needs it. */
 };
 
+/* The objective has changed by less than this part of itself over so many clocks. */
+struct run_converged {
+    uint32_t clocks; /* Zero: not a reason. */
+    double change;
+    uint32_t after; /* Clocks that do not count: some trainings begin slowly. */
+};
+
 /* The run is over when one of these is reached. */
 struct run_stop {
+    struct run_converged converged;
     uint64_t clocks; /* Zero: not a reason, as with the others. */
     bool has_objective;
     double objective;
@@ -163,7 +186,9 @@ struct run_file {
     const char *name;
     uint64_t seed;
     const char *topology; /* The path as it is written; NULL: the file holds it itself. */
-    struct topo *topo;
+    struct topo *map;     /* The topology as it is written, ... */
+    struct topo *topo;    /* ... and with the rates that this run has, after .links. */
+    struct run_links links;
     uint32_t shards;
     struct run_server *servers;
     uint32_t servers_count;
@@ -179,8 +204,9 @@ struct run_file {
     struct run_between between;
     enum run_layout layout;
     const char *lan_region;
-    const char *machine; /* Class, for prices. */
-    bool machine_said;   /* Else it is the default, and prices may be missing. */
+    bool lan_region_said; /* Else it is the default of the layout. */
+    const char *machine;  /* Class, for prices. */
+    bool machine_said;    /* Else it is the default, and prices may be missing. */
     struct run_budget budget;
     struct run_job job;
     struct run_sync sync;
@@ -191,7 +217,7 @@ struct run_file {
     struct run_fault *faults;
     uint32_t faults_count;
     struct run_compute compute;
-    struct run_arena *arena; /* Holds all of this but .topo. */
+    struct run_arena *arena; /* Holds all of this but .map and .topo. */
 };
 
 /* Read the file. ERR_NOT_FOUND, ERR_IO, ERR_TOO_BIG, ERR_MALFORMED, ERR_NOMEM; @text then says

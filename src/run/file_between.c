@@ -4,7 +4,6 @@
 #include "node/between.h"
 #include "run/file_state.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,27 +11,6 @@
 #define BETWEEN_AWAY_MAX_NS INT64_C(86400000000000) /* A day. */
 #define BETWEEN_USD_MAX 1e9
 #define BETWEEN_GB_MAX 1e9
-
-/* A number, or one with "%": then it is read as with "e-2", which rounds once. */
-static bool between_read_part(const char *chars, double *out)
-{
-    size_t size = strlen(chars);
-    char copy[32];
-    char *end = NULL;
-
-    if (size == 0 || size > sizeof(copy) - 4) {
-        return false;
-    }
-    memcpy(copy, chars, size + 1);
-    if (copy[size - 1] == '%') {
-        if (strspn(copy, "0123456789.") != size - 1) {
-            return false;
-        }
-        memcpy(copy + size - 1, "e-2", 4);
-    }
-    *out = strtod(copy, &end);
-    return strspn(copy, "0123456789.eE+-") == strlen(copy) && *end == '\0' && isfinite(*out);
-}
 
 static enum err between_threshold(struct file_reader *r)
 {
@@ -44,7 +22,7 @@ static enum err between_threshold(struct file_reader *r)
     if (node == NULL) {
         return OK;
     }
-    if (node->kind != RUN_YAML_TEXT || !between_read_part(node->chars, &b->threshold)) {
+    if (node->kind != RUN_YAML_TEXT || !file_read_part(node->chars, &b->threshold)) {
         return file_fail(r, ERR_MALFORMED, "between.threshold",
                          "has to be a number or a percentage, such as 0.01 or 1%%");
     }
@@ -329,6 +307,9 @@ static enum err between_priced(const struct file_reader *r, const char *path)
     for (uint32_t i = 0; i < f->groups_count; i++) {
         here[f->groups[i].region] = true;
     }
+    for (uint32_t i = 0; i < f->parts_count && f->layout == RUN_CENTRALISED; i++) {
+        here[f->parts[i].region] = true;
+    }
     for (uint32_t i = 0; i < topo_regions(f->topo); i++) {
         for (uint32_t k = 0; k < topo_regions(f->topo); k++) {
             const struct topo_link *link = topo_link_between(f->topo, i, k);
@@ -345,15 +326,13 @@ static enum err between_priced(const struct file_reader *r, const char *path)
     return OK;
 }
 
-static enum err between_machines(struct file_reader *r)
+enum err file_machine(struct file_reader *r)
 {
     struct run_file *f = r->f;
-    uint64_t price;
 
     f->machine_said = f->machine != NULL;
     if (!f->machine_said) {
         f->machine = between_machine(f->topo);
-        return OK;
     }
     if (!topo_class_valid(f->machine)) {
         return file_fail(r, ERR_MALFORMED, "machine",
@@ -361,7 +340,16 @@ static enum err between_machines(struct file_reader *r)
                          "a-z 0-9 -",
                          f->machine, TOPO_CLASS_BYTES - 1);
     }
-    for (uint32_t i = 0; i < f->groups_count; i++) {
+    return OK;
+}
+
+/* Whoever names a class wants to know what it costs. */
+static enum err between_machines(const struct file_reader *r)
+{
+    const struct run_file *f = r->f;
+    uint64_t price;
+
+    for (uint32_t i = 0; i < f->groups_count && f->machine_said; i++) {
         if (!topo_region_price(f->topo, f->groups[i].region, f->machine, &price)) {
             return file_fail(r, ERR_MALFORMED, "machine",
                              "region %s has no price for machines of class '%s': add it to the "
@@ -369,7 +357,7 @@ static enum err between_machines(struct file_reader *r)
                              f->groups[i].region_name, f->machine);
         }
     }
-    return between_priced(r, "machine");
+    return f->machine_said ? between_priced(r, "machine") : OK;
 }
 
 static enum err between_budget(struct file_reader *r)
@@ -390,13 +378,17 @@ static enum err between_budget(struct file_reader *r)
     return rc == OK && b->max_usd > 0 ? between_priced(r, "budget.max_usd") : rc;
 }
 
-enum err file_between(struct file_reader *r)
+enum err file_between_terms(struct file_reader *r)
 {
     enum err rc = between_figures(r);
 
-    if (rc == OK) {
-        rc = between_circles(r);
-    }
+    return rc == OK ? between_circles(r) : rc;
+}
+
+enum err file_between(struct file_reader *r)
+{
+    enum err rc = file_between_terms(r);
+
     if (rc == OK) {
         rc = between_machines(r);
     }

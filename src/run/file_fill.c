@@ -10,12 +10,12 @@
 
 enum {
     FILL_KEEP_MAX = 100,          /* Checkpoints. */
-    FILL_CLOCKS_MAX = 1000000000, /* Between checkpoints or evaluations, and in all. */
+    FILL_CLOCKS_MAX = 1000000000, /* Between checkpoints or evaluations. */
 };
 
+#define FILL_GB_MAX 1e9
 #define FILL_DEADLINE_NS INT64_C(120000000000)       /* 120 s (D3). */
 #define FILL_DEADLINE_MAX_NS INT64_C(86400000000000) /* A day. */
-#define FILL_TIME_MAX_NS INT64_C(31622400000000000)  /* A year. */
 
 /* Workers are w0, w1, ...: a server of such a name could not be told from them. */
 static bool fill_is_worker(const char *name)
@@ -343,29 +343,6 @@ static enum err fill_sync(struct file_reader *r)
                      FILL_DEADLINE_MAX_NS);
 }
 
-static enum err fill_stop(struct file_reader *r)
-{
-    struct run_stop *s = &r->f->stop;
-    enum err rc = file_whole(r, "stop.clocks", &s->clocks, 0, 1, FILL_CLOCKS_MAX);
-
-    s->has_objective = file_find(r, "stop.objective") != NULL;
-    if (rc == OK) {
-        rc = file_number(r, "stop.accuracy", &s->accuracy, 0, 0.001, 1);
-    }
-    if (rc == OK) {
-        rc = file_time(r, "stop.time", &s->time_ns, 0, 1, FILL_TIME_MAX_NS);
-    }
-    if (rc == OK && file_find(r, "stop")->count == 0) {
-        return file_fail(r, ERR_MALFORMED, "stop",
-                         "nothing ends the run: write one of clocks, objective, accuracy, time");
-    }
-    if (rc == OK && r->f->evaluate.every == 0 && (s->has_objective || s->accuracy > 0)) {
-        return file_fail(r, ERR_MALFORMED, s->has_objective ? "stop.objective" : "stop.accuracy",
-                         "needs evaluations, and evaluate.every is 0: write a number of clocks");
-    }
-    return rc;
-}
-
 static enum err fill_figures(struct file_reader *r)
 {
     struct run_file *f = r->f;
@@ -386,6 +363,12 @@ static enum err fill_figures(struct file_reader *r)
     if (rc == OK) {
         rc = file_u32(r, "state.every", &f->state.every, 0, 0, FILL_CLOCKS_MAX);
     }
+    if (rc == OK) {
+        rc = file_number(r, "job.data_gb", &f->job.data_gb, 0, 1e-6, FILL_GB_MAX);
+    }
+    if (rc == OK) {
+        rc = file_machine(r);
+    }
     return rc == OK ? file_number(r, "compute.gflops", &f->compute.gflops, 20, 0.001, 100000) : rc;
 }
 
@@ -403,7 +386,7 @@ enum err file_fill(struct file_reader *r)
         rc = fill_sync(r);
     }
     if (rc == OK) {
-        rc = fill_stop(r);
+        rc = file_stop(r);
     }
     return rc == OK ? file_between(r) : rc;
 }

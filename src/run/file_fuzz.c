@@ -23,6 +23,7 @@ static void fuzz_again(const struct run_file *f)
 
     fuzz_print(f, &first);
     CHECK(run_file_parse("again", NULL, first.chars, first.size, &again, &why) == OK);
+    CHECK(topo_equal(f->map, again->map));
     CHECK(topo_equal(f->topo, again->topo));
     fuzz_print(again, &second);
     CHECK(strcmp(first.chars, second.chars) == 0);

@@ -1,10 +1,11 @@
 /* Run files as text, complete: every default is spelled out and the topology is inside. */
 
 #include "base/units.h"
-#include "run/file.h"
+#include "run/file_state.h"
 #include "sync/mirror.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 /* Without quotes where that is the same. */
 static void print_word(const char *word, struct text *out)
@@ -17,6 +18,29 @@ static void print_word(const char *word, struct text *out)
     } else {
         text_add_json(out, word);
     }
+}
+
+/* As a fraction, if it was one. */
+static void print_scale(double scale, struct text *out)
+{
+    double whole = floor(1 / scale + 0.5);
+
+    if (whole > 1 && 1 / whole == scale) {
+        text_addf(out, "1/%.0f", whole);
+    } else {
+        topo_print_number(scale, out);
+    }
+}
+
+static void print_links(const struct run_links *l, struct text *out)
+{
+    struct units_text rate, delay;
+
+    text_add(out, "links: {scale: ");
+    print_scale(l->scale, out);
+    text_addf(out, ", machines: %u, lan: {rate: %s, delay: %s}}\n", l->machines,
+              units_rate_print(l->lan.link.bytes_per_s, &rate),
+              units_time_print(l->lan.link.delay_ns, &delay));
 }
 
 static void print_servers(const struct run_file *f, struct text *out)
@@ -101,7 +125,7 @@ static void print_circle(const struct run_file *f, const struct run_circle *c, s
     text_add(out, "}\n");
 }
 
-static void print_between(const struct run_file *f, struct text *out)
+void file_print_between(const struct run_file *f, struct text *out)
 {
     const struct run_between *b = &f->between;
     char filter[CODEC_FILTER_TEXT_BYTES];
@@ -149,10 +173,13 @@ static void print_sites(const struct run_file *f, struct text *out)
     for (uint32_t i = 0; i < f->parts_count; i++) {
         print_site(f, &f->parts[i], out);
     }
-    print_between(f, out);
-    text_addf(out, "layout: %s\nlan_region: ", run_layout_name(f->layout));
-    print_word(f->lan_region, out);
-    text_add(out, "\n");
+    file_print_between(f, out);
+    text_addf(out, "layout: %s\n", run_layout_name(f->layout));
+    if (f->lan_region_said || f->layout == RUN_LAN || f->layout == RUN_CENTRALISED) {
+        text_add(out, "lan_region: ");
+        print_word(f->lan_region, out);
+        text_add(out, "\n");
+    }
     print_budget(&f->budget, out);
 }
 
@@ -160,6 +187,10 @@ static void print_job(const struct run_job *job, struct text *out)
 {
     text_addf(out, "job:\n  name: %s\n  data: ", job->name);
     text_add_json(out, job->data);
+    if (job->data_gb > 0) {
+        text_add(out, "\n  data_gb: ");
+        topo_print_number(job->data_gb, out);
+    }
     text_add(out, job->options_count > 0 ? "\n  options:\n" : "\n  options: {}\n");
     for (uint32_t i = 0; i < job->options_count; i++) {
         text_add(out, "    ");
@@ -203,6 +234,12 @@ static void print_stop(const struct run_stop *s, struct text *out)
         topo_print_number(s->accuracy, out);
         comma = ", ";
     }
+    if (s->converged.clocks > 0) {
+        text_addf(out, "%sconverged: {change: ", comma);
+        topo_print_number(s->converged.change, out);
+        text_addf(out, ", clocks: %u, after: %u}", s->converged.clocks, s->converged.after);
+        comma = ", ";
+    }
     if (s->time_ns > 0) {
         text_addf(out, "%stime: %s", comma, units_time_print(s->time_ns, &time));
     }
@@ -224,8 +261,10 @@ void run_file_print(const struct run_file *f, struct text *out)
     text_add(out, "run: ");
     print_word(f->name, out);
     text_addf(out, "\nseed: %" PRIu64 "\ntopology: ", f->seed);
-    topo_print(f->topo, 2, out); /* JSON is YAML. */
-    text_addf(out, "\nshards: %u\n", f->shards);
+    topo_print(f->map, 2, out); /* JSON is YAML. */
+    text_add(out, "\n");
+    print_links(&f->links, out);
+    text_addf(out, "shards: %u\n", f->shards);
     if (f->parts_count > 0) {
         print_sites(f, out);
     } else {

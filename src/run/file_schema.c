@@ -24,7 +24,7 @@ static const cyaml_strval_t schema_goals[] = {{"speed", ASP_SPEED}, {"cost", ASP
 static const cyaml_strval_t schema_weights[] = {{"mean", RUN_MEAN}, {"sum", RUN_SUM}};
 static const cyaml_strval_t schema_leaves[] = {{"majority", RUN_MAJORITY}, {"any", RUN_ANY}};
 static const cyaml_strval_t schema_layouts[] = {
-    {"sites", RUN_SITES}, {"plain", RUN_PLAIN}, {"lan", RUN_LAN}};
+    {"sites", RUN_SITES}, {"plain", RUN_PLAIN}, {"lan", RUN_LAN}, {"centralised", RUN_CENTRALISED}};
 
 #define OPTIONAL CYAML_FLAG_OPTIONAL
 #define CHOICE (CYAML_FLAG_OPTIONAL | CYAML_FLAG_STRICT)
@@ -106,6 +106,54 @@ static const cyaml_schema_field_t schema_between_fields[] = {
     CYAML_FIELD_END,
 };
 
+/* What servers are told of sites (run/sites_file.h): "address" and "pace" are read from the tree.
+ */
+static const cyaml_schema_field_t schema_place_fields[] = {
+    CYAML_FIELD_STRING_PTR("name", 0, struct run_site, name, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_IGNORE("address", 0),
+    CYAML_FIELD_IGNORE("pace", OPTIONAL),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t schema_place_budget_fields[] = {
+    CYAML_FIELD_FLOAT("max_gb", 0, struct run_budget, max_gb),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t schema_place_stop_fields[] = {
+    CYAML_FIELD_UINT("clocks", 0, struct run_stop, clocks),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t schema_place = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct run_site, schema_place_fields)};
+
+static const cyaml_schema_field_t schema_places_fields[] = {
+    CYAML_FIELD_SEQUENCE_COUNT("sites", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct run_file,
+                               sites, sites_count, &schema_place, 2, MIRROR_SITES_MAX),
+    CYAML_FIELD_MAPPING("between", OPTIONAL, struct run_file, between, schema_between_fields),
+    CYAML_FIELD_MAPPING("budget", OPTIONAL, struct run_file, budget, schema_place_budget_fields),
+    CYAML_FIELD_MAPPING("stop", OPTIONAL, struct run_file, stop, schema_place_stop_fields),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t schema_places_root = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct run_file, schema_places_fields)};
+
+/* "delay" is a time, "scale" a number or a fraction. */
+static const cyaml_schema_field_t schema_lan_fields[] = {
+    CYAML_FIELD_STRING_PTR("rate", OPTIONAL, struct run_lan, rate, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_IGNORE("delay", OPTIONAL),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t schema_links_fields[] = {
+    CYAML_FIELD_IGNORE("scale", OPTIONAL),
+    CYAML_FIELD_UINT("machines", OPTIONAL, struct run_links, machines),
+    CYAML_FIELD_MAPPING("lan", OPTIONAL, struct run_links, lan, schema_lan_fields),
+    CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t schema_budget_fields[] = {
     CYAML_FIELD_FLOAT("max_usd", OPTIONAL, struct run_budget, max_usd),
     CYAML_FIELD_FLOAT("max_gb", OPTIONAL, struct run_budget, max_gb),
@@ -115,6 +163,7 @@ static const cyaml_schema_field_t schema_budget_fields[] = {
 static const cyaml_schema_field_t schema_job_fields[] = {
     CYAML_FIELD_STRING_PTR("name", 0, struct run_job, name, 0, CYAML_UNLIMITED),
     CYAML_FIELD_STRING_PTR("data", OPTIONAL, struct run_job, data, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_FLOAT("data_gb", OPTIONAL, struct run_job, data_gb),
     CYAML_FIELD_IGNORE("options", OPTIONAL),
     CYAML_FIELD_END,
 };
@@ -147,10 +196,19 @@ static const cyaml_schema_field_t schema_state_fields[] = {
     CYAML_FIELD_END,
 };
 
+/* "change" is a number or a percentage. */
+static const cyaml_schema_field_t schema_converged_fields[] = {
+    CYAML_FIELD_IGNORE("change", OPTIONAL),
+    CYAML_FIELD_UINT("clocks", OPTIONAL, struct run_converged, clocks),
+    CYAML_FIELD_UINT("after", OPTIONAL, struct run_converged, after),
+    CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t schema_stop_fields[] = {
     CYAML_FIELD_UINT("clocks", OPTIONAL, struct run_stop, clocks),
     CYAML_FIELD_FLOAT("objective", OPTIONAL, struct run_stop, objective),
     CYAML_FIELD_FLOAT("accuracy", OPTIONAL, struct run_stop, accuracy),
+    CYAML_FIELD_IGNORE("converged", OPTIONAL),
     CYAML_FIELD_IGNORE("time", OPTIONAL),
     CYAML_FIELD_END,
 };
@@ -175,10 +233,14 @@ static const cyaml_schema_value_t schema_site_servers = {CYAML_VALUE_SEQUENCE(
 static const cyaml_schema_value_t schema_site_groups = {CYAML_VALUE_SEQUENCE(
     CYAML_FLAG_POINTER, struct run_group, &schema_site_group, 1, RUN_WORKERS_MAX)};
 
+static const cyaml_schema_value_t schema_converged = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct run_converged, schema_converged_fields)};
+
 static const cyaml_schema_field_t schema_fields[] = {
     CYAML_FIELD_STRING_PTR("run", 0, struct run_file, name, 0, CYAML_UNLIMITED),
     CYAML_FIELD_UINT("seed", OPTIONAL, struct run_file, seed),
     CYAML_FIELD_IGNORE("topology", 0),
+    CYAML_FIELD_MAPPING("links", OPTIONAL, struct run_file, links, schema_links_fields),
     CYAML_FIELD_UINT("shards", OPTIONAL, struct run_file, shards),
     CYAML_FIELD_SEQUENCE("servers", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct run_file,
                          servers, &schema_server, 1, RUN_SERVERS_MAX),
@@ -215,6 +277,9 @@ static const char *schema_example(const char *key)
         {"topology", "topology: FILE.json"},
         {"sites", "sites: [NAME, NAME]"},
         {"region", "region: NAME"},
+        {"address", "address: tls://HOST:PORT"},
+        {"max_gb", "max_gb: NUMBER"},
+        {"clocks", "clocks: NUMBER"},
         {"job", "job: {name: NAME}"},
         {"name", "name: NAME"},
         {"stop", "stop: {clocks: 200}"},
@@ -480,8 +545,11 @@ static enum err schema_check_form(const struct file_reader *r)
 
 enum err file_check(const struct file_reader *r)
 {
-    enum err rc = schema_check(r, r->root, "", &schema_root);
+    enum err rc = schema_check(r, r->root, "", r->places ? &schema_places_root : &schema_root);
 
+    if (r->places) {
+        return rc;
+    }
     return rc == OK ? schema_check_form(r) : rc;
 }
 
@@ -497,6 +565,12 @@ enum err file_check_workers(const struct file_reader *r, const struct run_yaml *
     return schema_check(r, node, path, &schema_site_groups);
 }
 
+enum err file_check_converged(const struct file_reader *r, const struct run_yaml *node,
+                              const char *path)
+{
+    return schema_check(r, node, path, &schema_converged);
+}
+
 enum err file_load(struct file_reader *r)
 {
     const cyaml_config_t config = {
@@ -506,8 +580,8 @@ enum err file_load(struct file_reader *r)
         .flags = CYAML_CFG_NO_ALIAS,
     };
     cyaml_data_t *data = NULL;
-    cyaml_err_t rc =
-        cyaml_load_data((const uint8_t *)r->bytes, r->size, &config, &schema_root, &data, NULL);
+    cyaml_err_t rc = cyaml_load_data((const uint8_t *)r->bytes, r->size, &config,
+                                     r->places ? &schema_places_root : &schema_root, &data, NULL);
 
     if (rc == CYAML_ERR_OOM) {
         return ERR_NOMEM;

@@ -3,6 +3,7 @@
  * of all, or leaves them. */
 
 #include "run/file_state.h"
+#include "run/move.h"
 #include "sync/mirror.h"
 
 #include <stdio.h>
@@ -250,7 +251,7 @@ static enum err sites_join(struct file_reader *r, uint32_t lan_region)
 {
     struct run_file *f = r->f;
     struct run_site *one = run_arena_alloc(r->arena, 1, sizeof(*one));
-    bool lan = f->layout == RUN_LAN;
+    bool lan = f->layout != RUN_PLAIN;
 
     if (one == NULL) {
         return ERR_NOMEM;
@@ -275,6 +276,37 @@ static enum err sites_join(struct file_reader *r, uint32_t lan_region)
     f->sites = one;
     f->sites_count = 1;
     return OK;
+}
+
+/* In which region one site would be, and whether all data can go there if it has to. */
+static enum err sites_lan(struct file_reader *r, uint32_t *region_out)
+{
+    struct run_file *f = r->f;
+    bool moves = f->layout == RUN_CENTRALISED;
+    enum err rc;
+
+    if (moves && file_find(r, "job.data_gb") == NULL) {
+        return file_fail(r, ERR_MALFORMED, "layout",
+                         "'centralised' moves the data first, and nobody says how much that is: "
+                         "write job: {data_gb: 100}, the gigabytes of all workers' data together");
+    }
+    f->lan_region_said = f->lan_region != NULL;
+    if (!f->lan_region_said) {
+        *region_out = moves ? run_move_cheapest(f) : f->parts[0].region;
+        f->lan_region = topo_region_at(f->topo, *region_out)->name;
+        return OK;
+    }
+    rc = file_region(r, "lan_region", f->lan_region, region_out);
+    for (uint32_t i = 0; i < f->parts_count && rc == OK && moves; i++) {
+        if (topo_link_between(f->topo, f->parts[i].region, *region_out) == NULL) {
+            rc =
+                file_fail(r, ERR_MALFORMED, "lan_region",
+                          "the topology has no link from %.64s to %.64s: add it, or choose another "
+                          "region",
+                          f->parts[i].region_name, f->lan_region);
+        }
+    }
+    return rc;
 }
 
 enum err file_sites(struct file_reader *r)
@@ -302,8 +334,7 @@ enum err file_sites(struct file_reader *r)
         }
     }
     if (rc == OK) {
-        f->lan_region = f->lan_region == NULL ? f->parts[0].region_name : f->lan_region;
-        rc = file_region(r, "lan_region", f->lan_region, &lan_region);
+        rc = sites_lan(r, &lan_region);
     }
     return rc == OK && f->layout != RUN_SITES ? sites_join(r, lan_region) : rc;
 }

@@ -20,6 +20,7 @@ struct file_reader {
     const char *data_folder; /* Where the path of the data starts; NULL: nowhere. */
     const char *bytes;
     size_t size;
+    bool places; /* It is not a run file but one of places of sites (run/sites_file.h). */
     struct run_arena *arena;
     struct run_yaml *root;
     struct run_file *f;
@@ -50,6 +51,9 @@ MUST_USE enum err file_number(const struct file_reader *r, const char *path, dou
 MUST_USE enum err file_time(const struct file_reader *r, const char *path, int64_t *ns_out,
                             int64_t fallback, int64_t least, int64_t most);
 
+/* A number, or one with "%". */
+MUST_USE bool file_read_part(const char *chars, double *out);
+
 /* Is it a name? Is it one of a region? */
 MUST_USE enum err file_name(const struct file_reader *r, const char *path, const char *name);
 MUST_USE enum err file_region(const struct file_reader *r, const char *path, const char *name,
@@ -64,12 +68,19 @@ MUST_USE enum err file_check_servers(const struct file_reader *r, const struct r
 MUST_USE enum err file_check_workers(const struct file_reader *r, const struct run_yaml *node,
                                      const char *path);
 
+/* The same for "converged", which may be true or false instead. */
+MUST_USE enum err file_check_converged(const struct file_reader *r, const struct run_yaml *node,
+                                       const char *path);
+
 /* Let libcyaml make r->f of a text that file_check() found good. ERR_INVALID if it does not agree:
  * a defect of the check, which tests and fuzzing look for. */
 MUST_USE enum err file_load(struct file_reader *r);
 
 /* The topology: a path or a mapping (file_topology.c). */
 MUST_USE enum err file_topology(struct file_reader *r);
+
+/* The rates that this run has, of those of the topology (file_links.c). */
+MUST_USE enum err file_links(struct file_reader *r);
 
 /* Defaults, limits, and what has to go together (file_fill.c). */
 MUST_USE enum err file_fill(struct file_reader *r);
@@ -82,8 +93,16 @@ MUST_USE enum err file_server_name(struct file_reader *r, const char *entry, uin
  * (file_sites.c). */
 MUST_USE enum err file_sites(struct file_reader *r);
 
-/* How sites share, and money (file_between.c). */
+/* When it is over (file_stop.c). */
+MUST_USE enum err file_stop(struct file_reader *r);
+
+/* The class of the run's machines, and how sites share, and money (file_between.c). */
+MUST_USE enum err file_machine(struct file_reader *r);
 MUST_USE enum err file_between(struct file_reader *r);
+
+/* Of that only how sites share, once .parts are known; and how it is printed (file_print.c). */
+MUST_USE enum err file_between_terms(struct file_reader *r);
+void file_print_between(const struct run_file *f, struct text *out);
 
 /* The lines of "faults" (file_fault.c), once members and regions are known. */
 MUST_USE enum err file_faults(struct file_reader *r);

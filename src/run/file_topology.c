@@ -76,7 +76,7 @@ static enum err topology_inside(struct file_reader *r, const struct run_yaml *no
     const struct topo_origin origin = {
         .name = r->name, .prefix = "topology", .find = topology_place, .user = node};
     json_t *json = topology_json(node);
-    enum err rc = json == NULL ? ERR_NOMEM : topo_read(json, &origin, &r->f->topo, r->text);
+    enum err rc = json == NULL ? ERR_NOMEM : topo_read(json, &origin, &r->f->map, r->text);
 
     json_decref(json);
     return rc;
@@ -105,7 +105,7 @@ static enum err topology_beside(struct file_reader *r, const struct run_yaml *no
     if (size >= (int)sizeof(path)) {
         return file_fail(r, ERR_TOO_BIG, "topology", "the path is too long");
     }
-    rc = topo_file_load(path, &r->f->topo, &why);
+    rc = topo_file_load(path, &r->f->map, &why);
     if (rc == ERR_MALFORMED) {
         return err_text_set(r->text, rc, "%s", why.text);
     }

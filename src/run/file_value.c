@@ -5,7 +5,9 @@
 #include "run/file_state.h"
 
 #include <inttypes.h>
-#include <stdio.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum err file_whole(const struct file_reader *r, const char *path, uint64_t *value,
                     uint64_t fallback, uint64_t least, uint64_t most)
@@ -76,6 +78,27 @@ enum err file_time(const struct file_reader *r, const char *path, int64_t *ns_ou
     }
     *ns_out = ns;
     return OK;
+}
+
+/* A number, or one with "%": then it is read as with "e-2", which rounds once. */
+bool file_read_part(const char *chars, double *out)
+{
+    size_t size = strlen(chars);
+    char copy[32];
+    char *end = NULL;
+
+    if (size == 0 || size > sizeof(copy) - 4) {
+        return false;
+    }
+    memcpy(copy, chars, size + 1);
+    if (copy[size - 1] == '%') {
+        if (strspn(copy, "0123456789.") != size - 1) {
+            return false;
+        }
+        memcpy(copy + size - 1, "e-2", 4);
+    }
+    *out = strtod(copy, &end);
+    return strspn(copy, "0123456789.eE+-") == strlen(copy) && *end == '\0' && isfinite(*out);
 }
 
 enum err file_name(const struct file_reader *r, const char *path, const char *name)

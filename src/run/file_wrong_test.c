@@ -61,9 +61,9 @@ static const struct wrong wrongs[] = {
     {STOP "\n", "", "1:1: 'stop' is missing: write stop: {clocks: 200}"},
     {WORKERS, "worker: [{region: us}]", "6:1: worker: no such key: did you mean 'workers'?"},
     {SERVERS, SERVERS "\nepochs: 3",
-     "6:1: epochs: no such key: there are run, seed, topology, shards, servers, workers, sites, "
-     "between, layout, lan_region, machine, budget, job, sync, checkpoint, evaluate, state, stop, "
-     "faults, compute"},
+     "6:1: epochs: no such key: there are run, seed, topology, links, shards, servers, workers, "
+     "sites, between, layout, lan_region, machine, budget, job, sync, checkpoint, evaluate, state, "
+     "stop, faults, compute"},
     {SERVERS, SERVERS "\nsites: [{region: eu}]",
      "5:1: servers: the file has sites: give each of them its servers instead"},
     {SERVERS, "sites: [{region: eu}]",
@@ -212,7 +212,30 @@ static const struct wrong wrongs[] = {
     {JOB, JOB "\nevaluate: 10", "8:11: evaluate: has to be a mapping (key: value), but is a text"},
     {JOB, JOB "\nevaluate: {evry: 10}", "8:12: evaluate.evry: no such key: did you mean 'every'?"},
     {STOP, "stop: {}",
-     "8:7: stop: nothing ends the run: write one of clocks, objective, accuracy, time"},
+     "8:7: stop: nothing ends the run: write one of clocks, objective, accuracy, converged, "
+     "time"},
+    {STOP, "stop: {converged: false}",
+     "8:7: stop: nothing ends the run: write one of clocks, objective, accuracy, converged, time"},
+    {STOP, "stop: {converged: yes}",
+     "8:19: stop.converged: has to be true, or {change: 2%, clocks: 10}"},
+    {STOP, "stop: {converged: [1]}",
+     "8:19: stop.converged: has to be a mapping (key: value), but is a list"},
+    {STOP, "stop: {converged: {chnge: 1%}}",
+     "8:20: stop.converged.chnge: no such key: did you mean 'change'?"},
+    {STOP, "stop: {converged: {change: 0}}",
+     "8:28: stop.converged.change: has to be a number or a percentage from 1e-09 to 1, such as 2%"},
+    {STOP, "stop: {converged: {change: 101%}}",
+     "8:28: stop.converged.change: has to be a number or a percentage from 1e-09 to 1, such as 2%"},
+    {STOP, "stop: {converged: {clocks: 1001}}",
+     "8:28: stop.converged.clocks: 1001 is out of range: write a whole number from 1 to 1000"},
+    {STOP, "stop: {converged: {clocks: x}}",
+     "8:28: stop.converged.clocks: 'x' is not a whole number"},
+    {STOP, "stop: {converged: {clocks: 9}}",
+     "8:19: stop.converged: is judged over 9 clocks, and evaluate.every is 10: evaluate at least "
+     "as "
+     "often, or write more clocks"},
+    {STOP, "evaluate: {every: 0}\nstop: {converged: true}",
+     "9:19: stop.converged: needs evaluations, and evaluate.every is 0: write a number of clocks"},
     {STOP, "stop: {clocks: 0}",
      "8:16: stop.clocks: 0 is out of range: write a whole number from 1 to 1000000000"},
     {STOP, "stop: {accuracy: 90}",
@@ -352,7 +375,7 @@ static const struct wrong wrong_sites[] = {
     {SITES, SITES "\nshards: 0",
      "6:9: shards: 0 are too few for 1 lanes: write 1 to 4096, or leave it out"},
     {SITES, SITES "\nlayout: site",
-     "6:9: layout: 'site' is not one of sites, plain, lan: did you "
+     "6:9: layout: 'site' is not one of sites, plain, lan, centralised: did you "
      "mean 'sites'?"},
     {SITES, SITES "\nlan_region: mon",
      "6:13: lan_region: there is no region 'mon' in the topology: did you mean 'moon'?"},

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "net/entropy.h"
 #include "run/local_state.h"
+#include "run/move.h"
 #include "run/sim.h"
 
 #include <errno.h>
@@ -21,6 +22,8 @@ enum {
     LOCAL_QUICK_MAX = 5,      /* so many in a row are the end. */
     LOCAL_START_S = 120,      /* For all servers to be ready. */
     LOCAL_LEAVE_S = 30,       /* For workers to leave, */
+    LOCAL_SETTLE_S = 20,      /* for sites to share the rest, */
+    LOCAL_SETTLE_MS = 100,    /* which is looked at so often, */
     LOCAL_CLOSE_S = 20,       /* and for servers to stop. */
     LOCAL_PORT_FIRST = 20000, /* Below those that the system gives to who dials. */
     LOCAL_PORT_COUNT = 12000,
@@ -32,7 +35,7 @@ enum {
 
 int64_t local_now(const struct local *l)
 {
-    return loop_now_ns(l->loop) - l->start_ns;
+    return l->move_ns + loop_now_ns(l->loop) - l->start_ns;
 }
 
 void local_event(struct local *l, const char *kind, const char *who, const char *fmt, ...)
@@ -93,6 +96,25 @@ static void local_close(struct local *l)
     }
 }
 
+/* Workers are gone: their sites share what they have held back. */
+static void local_settle(struct local *l)
+{
+    if (l->f->sites_count == 1 || l->failed || !l->watched) {
+        local_close(l);
+        return;
+    }
+    l->phase = LOCAL_SETTLING;
+    local_set_limit(l, LOCAL_SETTLE_S);
+    run_watch_every(l->watch, (int64_t)LOCAL_SETTLE_MS * 1000000);
+}
+
+void local_settled(struct local *l)
+{
+    if (l->phase == LOCAL_SETTLING && local_sites_settled(l)) {
+        local_close(l);
+    }
+}
+
 /* Workers leave, then servers close. After a failure nobody needs to be polite. */
 static void local_leave(struct local *l)
 {
@@ -103,7 +125,7 @@ static void local_leave(struct local *l)
     local_set_limit(l, LOCAL_LEAVE_S);
     local_signal_all(l->workers, l->f->workers, l->failed ? SIGKILL : SIGTERM);
     if (!local_any(l->workers, l->f->workers)) {
-        local_close(l);
+        local_settle(l);
     }
 }
 
@@ -122,6 +144,21 @@ void local_fail(struct local *l, const char *fmt, ...)
         local_event(l, "failed", "", "%s", text);
     }
     local_leave(l);
+}
+
+/* A site's servers judge the goal, if it is the only one. Whether it converges or diverges, and
+ * the goal of several sites, is for whoever sees all evaluations. */
+void local_judge(struct local *l)
+{
+    if (l->phase != LOCAL_TRAINING) {
+        return;
+    }
+    if (run_judge_look(&l->judge, l->tally, &l->result->base)) {
+        local_leave(l);
+    } else if (l->f->sites_count > 1 && run_goal_reached(l->f, run_tally_score(l->tally))) {
+        l->result->base.end = RUN_END_GOAL;
+        local_leave(l);
+    }
 }
 
 /* The time of the file, or the patience of the phase, is over. */
@@ -143,6 +180,10 @@ static void local_limit(struct loop_timer *timer, void *user)
         local_event(l, "killed", "", "workers do not leave: they are ended");
         local_signal_all(l->workers, l->f->workers, SIGKILL);
         break;
+    case LOCAL_SETTLING:
+        local_event(l, "notice", "", "the sites have not shared all after %d s", LOCAL_SETTLE_S);
+        local_close(l);
+        break;
     case LOCAL_CLOSING:
         local_event(l, "killed", "", "servers do not stop: they are ended");
         local_signal_all(l->servers, l->f->servers_count, SIGKILL);
@@ -163,18 +204,16 @@ static void local_start_or_fail(struct local_member *m)
 
 static void local_train(struct local *l)
 {
-    struct net_address lane = l->first;
-
     l->phase = LOCAL_TRAINING;
     loop_timer_stop(&l->limit);
     if (l->f->stop.time_ns > 0) {
-        loop_timer_start_in(&l->limit, l->f->stop.time_ns);
+        loop_timer_start_in(&l->limit,
+                            l->f->stop.time_ns > l->move_ns ? l->f->stop.time_ns - l->move_ns : 0);
     }
     for (uint32_t i = 0; i < l->faults_count; i++) {
         loop_timer_start_in(&l->faults[i].timer, l->faults[i].action.at_ns);
     }
-    if (run_watch_create(l->loop, &lane, (int64_t)LOCAL_STATUS_MS * 1000000, local_seen, l,
-                         &l->watch) != OK) {
+    if (local_sites_watch(l, (int64_t)LOCAL_STATUS_MS * 1000000) != OK) {
         l->watch = NULL; /* Nobody is told who waits; training goes on. */
     }
     for (uint32_t i = 0; i < l->f->workers; i++) {
@@ -184,18 +223,59 @@ static void local_train(struct local *l)
 
 /* Servers. */
 
+/* Does it share a port with a server before it? */
+static bool local_overlaps(const struct local_member *m)
+{
+    const struct run_server *servers = m->local->f->servers;
+
+    for (const struct local_member *o = m->local->servers; o < m; o++) {
+        if (m->port < o->port + servers[o->number].lanes &&
+            o->port < m->port + servers[m->number].lanes) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A place to listen that is perhaps free, for all lanes in a row. */
 static void local_choose_port(struct local_member *m)
 {
     struct local *l = m->local;
 
-    l->ports = l->ports * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    m->port = (uint16_t)(LOCAL_PORT_FIRST + (l->ports >> 33) % LOCAL_PORT_COUNT);
+    do {
+        l->ports = l->ports * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        m->port = (uint16_t)(LOCAL_PORT_FIRST + (l->ports >> 33) % LOCAL_PORT_COUNT);
+    } while (local_overlaps(m));
+}
+
+void local_begin(struct local *l)
+{
+    l->moving = false;
+    for (uint32_t i = 0; i < l->f->servers_count; i++) {
+        l->servers[i].bound = l->servers[i].ready = false;
+        local_choose_port(&l->servers[i]);
+    }
+    if (local_sites_write(l) != OK) {
+        local_fail(l, "%s: the servers cannot be told of the sites: %s", l->options.dir,
+                   strerror(errno));
+        return;
+    }
+    for (uint32_t i = 0; i < l->f->sites_count; i++) {
+        local_start_or_fail(&l->servers[l->f->sites[i].servers_first]);
+    }
+}
+
+void local_place(const struct local_member *m, uint32_t lane, struct net_address *out)
+{
+    *out = (struct net_address){.scheme = NET_SCHEME_TCP};
+    (void)snprintf(out->host, sizeof(out->host), "127.0.0.1");
+    (void)snprintf(out->port, sizeof(out->port), "%u", (m->port + lane) & 0xffff);
 }
 
 void local_server_ready(struct local_member *m)
 {
     struct local *l = m->local;
+    const struct run_site *site = &l->f->sites[m->site];
 
     m->ready = true;
     m->quick = 0;
@@ -204,12 +284,10 @@ void local_server_ready(struct local_member *m)
         return;
     }
     m->bound = true;
-    if (m->number == 0) {
-        l->first = (struct net_address){.scheme = NET_SCHEME_TCP};
-        (void)snprintf(l->first.host, sizeof(l->first.host), "127.0.0.1");
-        (void)snprintf(l->first.port, sizeof(l->first.port), "%u", m->port);
-        for (uint32_t i = 1; i < l->f->servers_count; i++) {
-            local_start_or_fail(&l->servers[i]);
+    if (m->number == site->servers_first) {
+        local_place(m, 0, &l->firsts[m->site]);
+        for (uint32_t i = 1; i < site->servers_count; i++) {
+            local_start_or_fail(&l->servers[m->number + i]);
         }
     }
     local_event(l, "ready", m->name, "listens on port %u", m->port);
@@ -242,8 +320,18 @@ static void local_worker_gone(struct local_member *m)
  * was its own may be taken for a moment. True: it was that. */
 static bool local_port_taken(struct local_member *m, const char *words)
 {
-    if (!m->server || strstr(words, "in use") == NULL || m->quick >= LOCAL_PORT_TRIES) {
+    struct local *l = m->local;
+
+    if (!m->server || strstr(words, "in use") == NULL || m->quick >= LOCAL_PORT_TRIES ||
+        l->port_tries >= LOCAL_PORT_TRIES) {
         return false;
+    }
+    if (!m->bound && l->f->sites_count > 1) {
+        /* The other sites were told that it is there. */
+        l->port_tries++;
+        l->moving = true;
+        local_signal_all(l->servers, l->f->servers_count, SIGKILL);
+        return true;
     }
     m->quick++;
     if (!m->bound) {
@@ -311,16 +399,21 @@ void local_died(struct local_member *m, int64_t status, int signum)
     struct local *l = m->local;
 
     m->done = !m->server && status == 0 && signum == 0;
-    if (!m->server) {
+    if (m->server) {
+        local_sites_gone(l, m);
+    } else {
         local_worker_gone(m);
     }
     if (m->done) {
         local_event(l, "left", m->name, "%s", "");
-    } else if (l->phase < LOCAL_LEAVING) {
+    } else if (l->phase < LOCAL_LEAVING && !l->moving) {
         local_ended(m, status, signum);
     }
+    if (l->moving && l->phase == LOCAL_STARTING && !local_any(l->servers, l->f->servers_count)) {
+        local_begin(l);
+    }
     if (l->phase == LOCAL_LEAVING && !local_any(l->workers, l->f->workers)) {
-        local_close(l);
+        local_settle(l);
     } else if (l->phase == LOCAL_CLOSING && !local_any(l->servers, l->f->servers_count)) {
         local_over(l);
     } else if (l->phase == LOCAL_TRAINING) {
@@ -421,10 +514,15 @@ static void local_tick(struct loop_timer *timer, void *user)
 static enum err local_open_member(struct local *l, struct local_member *m, const char *name,
                                   uint32_t number, bool server)
 {
+    const struct run_site *s = l->f->sites;
     enum err rc;
 
     m->local = l;
     m->number = number;
+    while (server ? number >= s[m->site].servers_first + s[m->site].servers_count
+                  : number >= s[m->site].workers_first + s[m->site].workers) {
+        m->site++;
+    }
     m->server = server;
     m->out = -1;
     (void)snprintf(m->name, sizeof(m->name), "%s", name);
@@ -442,7 +540,6 @@ static enum err local_open_members(struct local *l)
 
     for (uint32_t i = 0; i < f->servers_count && rc == OK; i++) {
         rc = local_open_member(l, &l->servers[i], f->servers[i].name, i, true);
-        local_choose_port(&l->servers[i]);
     }
     for (uint32_t i = 0; i < f->workers && rc == OK; i++) {
         char name[16];
@@ -508,6 +605,9 @@ static enum err local_open(struct local *l, struct err_text *text)
         rc = run_traffic_init(&l->traffic, topo_regions(f->topo));
     }
     if (rc == OK) {
+        rc = local_sites_open(l);
+    }
+    if (rc == OK) {
         rc = local_open_members(l);
     }
     if (rc == OK) {
@@ -535,6 +635,7 @@ static void local_destroy(struct local *l)
         loop_timer_deinit(&l->faults[i].timer);
     }
     run_watch_destroy(l->watch);
+    local_sites_close(l);
     loop_timer_deinit(&l->tick);
     loop_timer_deinit(&l->limit);
     loop_destroy(l->loop);
@@ -553,7 +654,7 @@ static void local_go(struct local *l)
     l->start_ns = loop_now_ns(l->loop);
     local_set_limit(l, LOCAL_START_S);
     loop_timer_start_in(&l->tick, 0);
-    local_start_or_fail(&l->servers[0]);
+    local_begin(l);
     while (l->phase != LOCAL_OVER) {
         loop_run(l->loop);
     }
@@ -563,18 +664,9 @@ static void local_go(struct local *l)
         struct run_picture picture;
 
         local_paint(l, &picture);
+        picture.shares = local_sites_shares(l);
         l->watcher->over(&picture, &l->result->base, l->watcher->user);
     }
-}
-
-enum err run_local_check(const struct run_file *f, const char *name, struct err_text *text)
-{
-    return f->sites_count == 1
-               ? OK
-               : err_text_set(text, ERR_INVALID,
-                              "%.128s:%u: sites: they are %u, and --on local runs one site; use "
-                              "--on sim, or make one of them: layout: plain",
-                              name, f->sites[0].line, f->sites_count);
 }
 
 enum err run_local(const struct run_file *f, const struct run_watcher *watcher,
@@ -582,15 +674,16 @@ enum err run_local(const struct run_file *f, const struct run_watcher *watcher,
                    struct err_text *text)
 {
     struct local *l = mem_zalloc(sizeof(*l));
-    enum err rc = l == NULL ? ERR_NOMEM : run_local_check(f, f->name, text);
+    struct run_move move;
+    enum err rc = l == NULL ? ERR_NOMEM : run_job_try(f, text);
 
-    if (rc == OK) {
-        rc = run_job_try(f, text);
-    }
     if (rc == OK) {
         *result_out = (struct run_local_result){.kills = 0};
         l->f = f;
         l->watcher = watcher;
+        run_judge_open(f, &l->judge);
+        run_move_of(f, &move);
+        l->move_ns = move.took_ns;
         l->options = *options;
         l->result = result_out;
         l->job = app_find(f->job.name);

@@ -19,10 +19,6 @@ struct run_local_result {
     uint32_t restarts; /* Members that were started again. */
 };
 
-/* Can it be run as processes at all? ERR_INVALID with @text: "@name:LINE: ...". */
-MUST_USE enum err run_local_check(const struct run_file *f, const char *name,
-                                  struct err_text *text);
-
 /* Run it. ERR_NOMEM, ERR_IO, or what is wrong with the job, with @text; a run that did not get to
  * its end is no error but a result. No process is left behind, in any case. */
 MUST_USE enum err run_local(const struct run_file *f, const struct run_watcher *watcher,

@@ -36,10 +36,12 @@ static void args_add(struct local_args *a, const char *fmt, ...)
         args_add((a), __VA_ARGS__);                                                                \
     } while (0)
 
-static void args_site(const struct run_file *f, struct local_args *a)
+static void args_site(const struct local *l, uint32_t site, struct local_args *a)
 {
-    ARGS_PAIR(a, "site", "%s", f->name);
-    ARGS_PAIR(a, "workers", "%u", f->workers);
+    const struct run_file *f = l->f;
+
+    ARGS_PAIR(a, "site", "%s", f->sites[site].name);
+    ARGS_PAIR(a, "workers", "%u", f->sites[site].workers);
     ARGS_PAIR(a, "shards", "%u", f->shards);
     ARGS_PAIR(a, "barrier", "%s", run_barrier_name(f->sync.barrier));
     if (f->sync.barrier == RUN_SSP) {
@@ -51,6 +53,9 @@ static void args_site(const struct run_file *f, struct local_args *a)
     if (f->checkpoint.every > 0) {
         ARGS_PAIR(a, "checkpoint-every", "%u", f->checkpoint.every);
         ARGS_PAIR(a, "keep", "%u", f->checkpoint.keep);
+    }
+    if (f->sites_count > 1) {
+        return; /* Whoever sees all sites judges the goal. */
     }
     if (f->stop.has_objective) {
         ARGS_PAIR(a, "stop-objective", "%.17g", f->stop.objective);
@@ -67,26 +72,33 @@ static void args_server(const struct local_member *m, struct local_args *a)
 {
     const struct local *l = m->local;
     const struct run_file *f = l->f;
+    const struct run_site *s = &f->sites[m->site];
     char address[NET_ADDRESS_BYTES], lanes[RUN_SERVERS_MAX * 4] = "";
     struct text list;
 
     text_init_fixed(&list, lanes, sizeof(lanes));
-    for (uint32_t i = 0; i < f->servers_count; i++) {
-        text_addf(&list, "%s%u", i == 0 ? "" : ",", f->servers[i].lanes);
+    for (uint32_t i = 0; i < s->servers_count; i++) {
+        text_addf(&list, "%s%u", i == 0 ? "" : ",", f->servers[s->servers_first + i].lanes);
     }
     args_add(a, "server");
     ARGS_PAIR(a, "listen", "tcp://127.0.0.1:%u", m->port);
     ARGS_PAIR(a, "name", "%s", m->name);
-    ARGS_PAIR(a, "servers", "%u", f->servers_count);
-    ARGS_PAIR(a, "index", "%u", m->number);
+    ARGS_PAIR(a, "servers", "%u", s->servers_count);
+    ARGS_PAIR(a, "index", "%u", m->number - s->servers_first);
     ARGS_PAIR(a, "lanes", "%s", lanes);
     if (f->checkpoint.every > 0) {
         ARGS_PAIR(a, "store", "%s/checkpoints/%s", l->options.dir, m->name);
     }
-    if (m->number == 0) {
-        args_site(f, a);
+    if (f->sites_count > 1) {
+        char path[LOCAL_PATH_BYTES];
+
+        local_sites_path(l, m->site, path, sizeof(path));
+        ARGS_PAIR(a, "between", "%s", path);
+    }
+    if (m->number == s->servers_first) {
+        args_site(l, m->site, a);
     } else {
-        ARGS_PAIR(a, "first", "%s", net_address_format(&l->first, address));
+        ARGS_PAIR(a, "first", "%s", net_address_format(&l->firsts[m->site], address));
     }
 }
 
@@ -106,19 +118,21 @@ static uint64_t args_pace(const struct run_file *f, uint32_t from, uint32_t to, 
 static void args_paces(const struct local_member *m, struct local_args *a)
 {
     const struct run_file *f = m->local->f;
+    const struct run_site *site = &f->sites[m->site];
     uint32_t region = run_worker_group(f, m->number)->region, lane = 0;
     char list[NODE_LANES_MAX * 32] = "";
     struct text text;
 
     text_init_fixed(&text, list, sizeof(list));
-    for (uint32_t i = 0; i < f->servers_count; i++) {
-        uint64_t to = args_pace(f, region, f->servers[i].region, region);
-        uint64_t from = args_pace(f, f->servers[i].region, region, region);
+    for (uint32_t i = 0; i < site->servers_count; i++) {
+        const struct run_server *s = &f->servers[site->servers_first + i];
+        uint64_t to = args_pace(f, region, s->region, region);
+        uint64_t from = args_pace(f, s->region, region, region);
 
-        for (uint32_t k = 0; k < f->servers[i].lanes; k++, lane++) {
+        for (uint32_t k = 0; k < s->lanes; k++, lane++) {
             /* Lanes of a server share its link too. */
-            text_addf(&text, "%s%u=%" PRIu64 "/%" PRIu64, lane == 0 ? "" : ",", lane,
-                      to / f->servers[i].lanes, from / f->servers[i].lanes);
+            text_addf(&text, "%s%u=%" PRIu64 "/%" PRIu64, lane == 0 ? "" : ",", lane, to / s->lanes,
+                      from / s->lanes);
         }
     }
     a->failed = a->failed || text.failed;
@@ -131,9 +145,10 @@ static void args_worker(const struct local_member *m, struct local_args *a)
     char address[NET_ADDRESS_BYTES];
 
     args_add(a, "worker");
-    ARGS_PAIR(a, "join", "%s", net_address_format(&m->local->first, address));
+    ARGS_PAIR(a, "join", "%s", net_address_format(&m->local->firsts[m->site], address));
     ARGS_PAIR(a, "name", "%s", m->name);
-    ARGS_PAIR(a, "rank", "%u", m->number);
+    ARGS_PAIR(a, "rank", "%u", m->number - f->sites[m->site].workers_first);
+    ARGS_PAIR(a, "part", "%u", m->number);
     ARGS_PAIR(a, "workers", "%u", f->workers);
     ARGS_PAIR(a, "streams", "%u", run_worker_group(f, m->number)->streams);
     ARGS_PAIR(a, "job", "%s", f->job.name);

@@ -12,17 +12,21 @@ static void local_count_traffic(struct local *l)
     memset(l->traffic.bytes, 0, (size_t)n * n * sizeof(*l->traffic.bytes));
     for (uint32_t w = 0; w < l->f->workers; w++) {
         const struct local_member *m = &l->workers[w];
+        const struct run_site *site = &l->f->sites[m->site];
         uint32_t from = run_worker_group(l->f, w)->region, lane = 0;
 
-        for (uint32_t s = 0; s < l->f->servers_count; s++) {
-            uint32_t to = l->f->servers[s].region;
+        for (uint32_t s = 0; s < site->servers_count; s++) {
+            const struct run_server *server = &l->f->servers[site->servers_first + s];
+            uint32_t to = server->region;
 
-            for (uint32_t k = 0; k < l->f->servers[s].lanes; k++, lane++) {
+            for (uint32_t k = 0; k < server->lanes; k++, lane++) {
                 l->traffic.bytes[from * n + to] += m->before[lane].sent + m->now[lane].sent;
                 l->traffic.bytes[to * n + from] += m->before[lane].received + m->now[lane].received;
             }
         }
     }
+    local_sites_traffic(l, &l->traffic);
+    run_traffic_complete(&l->traffic, l->f);
 }
 
 void local_row(const struct run_row *row, void *user)
@@ -35,12 +39,14 @@ void local_row(const struct run_row *row, void *user)
     }
 }
 
-/* The first server that is not there just now, or NULL. */
-static const struct local_member *local_missing(const struct local *l)
+/* The first server of a site (UINT32_MAX: of any) that is not there just now, or NULL. */
+static const struct local_member *local_missing(const struct local *l, uint32_t site)
 {
     for (uint32_t i = 0; i < l->f->servers_count && l->phase == LOCAL_TRAINING; i++) {
-        if (!l->servers[i].ready || l->servers[i].child == NULL) {
-            return &l->servers[i];
+        const struct local_member *m = &l->servers[i];
+
+        if ((site == UINT32_MAX || m->site == site) && (!m->ready || m->child == NULL)) {
+            return m;
         }
     }
     return NULL;
@@ -54,16 +60,16 @@ static const char *local_state(const struct local *l, const struct local_member 
     if (!m->ready) {
         return m->joined ? "coming back" : "starting";
     }
-    return m->stopped                  ? "stopped"
-           : l->phase >= LOCAL_LEAVING ? "leaving"
-           : local_missing(l) != NULL  ? "waiting"
-           : m->state == NULL          ? "training"
-                                       : m->state;
+    return m->stopped                          ? "stopped"
+           : l->phase >= LOCAL_LEAVING         ? "leaving"
+           : local_missing(l, m->site) != NULL ? "waiting"
+           : m->state == NULL                  ? "training"
+                                               : m->state;
 }
 
 void local_paint(struct local *l, struct run_picture *out)
 {
-    const struct local_member *missing = local_missing(l);
+    const struct local_member *missing = local_missing(l, UINT32_MAX);
 
     *out = (struct run_picture){
         .file = l->f,
@@ -78,9 +84,12 @@ void local_paint(struct local *l, struct run_picture *out)
         l->states[i] = local_state(l, &l->workers[i]);
     }
     local_count_traffic(l);
-    (void)snprintf(out->waits, sizeof(out->waits), "%s", l->waits);
+    local_sites_waits(l, out->waits, sizeof(out->waits));
     if (missing != NULL) {
-        (void)snprintf(out->waits, sizeof(out->waits), "all wait for %s, which is %s",
-                       missing->name, missing->child == NULL ? "down" : "coming back");
+        (void)snprintf(out->waits, sizeof(out->waits), "%s%s wait%s for %s, which is %s",
+                       l->f->sites_count > 1 ? "site " : "",
+                       l->f->sites_count > 1 ? l->f->sites[missing->site].name : "all",
+                       l->f->sites_count > 1 ? "s" : "", missing->name,
+                       missing->child == NULL ? "down" : "coming back");
     }
 }

@@ -1,4 +1,4 @@
-/* What members of a local run say of themselves, and what lane 0 says of them. */
+/* What members of a local run say of themselves, and what lanes say of them. */
 
 #include "run/local_state.h"
 
@@ -69,6 +69,7 @@ static void local_worker_evaluated(struct local_member *m, const json_t *event)
     if (local_field(event, "clock", &clock) && clock >= 1) {
         e.clock = (uint64_t)clock;
         run_tally_evaluated(m->local->tally, m->number, &e, local_now(m->local));
+        local_judge(m->local);
     }
 }
 
@@ -107,13 +108,15 @@ void local_said(struct local_member *m, const json_t *event)
     }
 }
 
-void local_seen(const struct json_t *status, void *user)
+void local_seen(uint32_t lane, const struct json_t *status, void *user)
 {
     struct local *l = user;
     const json_t *members = json_object_get(status, "members");
 
-    if (!run_waits(status, l->waits, sizeof(l->waits))) {
-        l->waits[0] = '\0';
+    local_sites_seen(l, lane, status);
+    local_settled(l);
+    if (lane % l->f->lanes != 0) {
+        return; /* The first of a site speaks for all. */
     }
     for (size_t i = 0; i < json_array_size(members); i++) {
         const json_t *member = json_array_get(members, i);

@@ -21,8 +21,9 @@ enum {
 enum local_phase {
     LOCAL_STARTING, /* Servers, one after the other. */
     LOCAL_TRAINING,
-    LOCAL_LEAVING, /* Workers were told to. */
-    LOCAL_CLOSING, /* Servers were told to. */
+    LOCAL_LEAVING,  /* Workers were told to. */
+    LOCAL_SETTLING, /* Several sites: until all have what each of them shared. */
+    LOCAL_CLOSING,  /* Servers were told to. */
     LOCAL_OVER,
 };
 
@@ -33,7 +34,8 @@ struct local_member {
     struct local *local;
     char name[LIMIT_NAME_BYTES + 1];
     bool server;
-    uint32_t number;          /* Of a server its index, of a worker its rank. */
+    uint32_t number; /* In the file: of a server its index, of a worker its rank. */
+    uint32_t site;
     struct loop_child *child; /* NULL: it does not run. */
     int out;                  /* What it says; negative: nothing. */
     struct loop_poll *poll;
@@ -67,6 +69,12 @@ struct local_fault {
     struct loop_timer timer;
 };
 
+/* What a lane has sent to another site: in former lives of its process, and in this one. */
+struct local_sent {
+    uint64_t before;
+    uint64_t now;
+};
+
 struct local {
     const struct run_file *f;
     const struct run_watcher *watcher;
@@ -79,17 +87,24 @@ struct local {
     enum local_phase phase;
     struct local_member *servers;
     struct local_member *workers;
-    struct net_address first; /* Lane 0. */
+    struct net_address *firsts; /* By site: lane 0. */
     struct run_watch *watch;
+    json_t **statuses;       /* By site and lane: what it said last; NULL: nothing yet. */
+    struct local_sent *sent; /* By site, lane and other site. */
+    struct run_share *shares;
+    uint32_t port_tries;
+    bool watched; /* Some lane has answered. */
+    bool moving;  /* Some port was taken: all servers end, and begin elsewhere. */
     struct run_tally *tally;
+    struct run_judge judge;
     struct run_traffic traffic;
     const char **states;
-    char waits[256];
     struct sim_scenario *script;
     struct local_fault *faults;
     uint32_t faults_count;
     uint64_t ports; /* Where to look for free ones. */
     int64_t start_ns;
+    int64_t move_ns; /* How long data was moved before. */
     bool failed;
 };
 
@@ -98,13 +113,33 @@ int64_t local_now(const struct local *l);
 void local_event(struct local *l, const char *kind, const char *who, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 void local_fail(struct local *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void local_judge(struct local *l); /* After each evaluation. */
 void local_server_ready(struct local_member *m);
+void local_place(const struct local_member *m, uint32_t lane, struct net_address *out);
+void local_settled(struct local *l); /* Perhaps. */
 void local_died(struct local_member *m, int64_t status, int signum);
 struct local_member *local_find(struct local *l, const char *name); /* NULL: nobody. */
 
-/* local_said.c: a line of a member, and the status of lane 0. */
+void local_begin(struct local *l); /* Choose ports, and start the first server of each site. */
+
+/* local_said.c: a line of a member, and the status of a lane. */
 void local_said(struct local_member *m, const json_t *event);
-void local_seen(const struct json_t *status, void *user);
+void local_seen(uint32_t lane, const struct json_t *status, void *user);
+
+/* local_sites.c */
+MUST_USE enum err local_sites_open(struct local *l);
+void local_sites_close(struct local *l);
+/* Tell the servers of each site of the others: a file for each. */
+MUST_USE enum err local_sites_write(struct local *l);
+void local_sites_path(const struct local *l, uint32_t site, char *out, size_t size);
+/* Lanes to be looked at: all, or the first if there is only one site. */
+MUST_USE enum err local_sites_watch(struct local *l, int64_t every_ns);
+void local_sites_seen(struct local *l, uint32_t lane, const json_t *status);
+void local_sites_gone(struct local *l, const struct local_member *server); /* It has ended. */
+bool local_sites_settled(const struct local *l);
+void local_sites_traffic(const struct local *l, struct run_traffic *traffic);
+const struct run_share *local_sites_shares(struct local *l);
+void local_sites_waits(const struct local *l, char *out, size_t size);
 
 /* local_look.c */
 void local_row(const struct run_row *row, void *user);

@@ -4,6 +4,7 @@
 #include "run/local.h"
 
 #include "base/mem.h"
+#include "run/sites_file.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -127,6 +128,8 @@ static void stage_program(struct stage *s, const char *server, const char *worke
     assert_true(fprintf(file,
                         "#!/bin/sh\n"
                         "shift 4\n"
+                        "all=\"$*\"\n"
+                        "dir=${0%%/*}\n"
                         "kind=$1\n"
                         "while [ \"$1\" != --name ]; do shift; done\n"
                         "name=$2\n"
@@ -295,38 +298,146 @@ static void test_a_program_that_is_not_there_is_told(void **state)
     stage_close(&s);
 }
 
-static void test_several_sites_are_refused_with_what_to_do(void **state)
+/* Several sites. */
+
+static const char sites[] =
+    "run: test\n"
+    "topology:\n"
+    "  regions: [eu, us]\n"
+    "  links: [{between: [eu, us], rate: 8mbit, rtt: 10ms, price: 0.5}]\n"
+    "sites: [{region: eu, workers: 2, lanes: 2}, {region: us, servers: 2}]\n"
+    "job: {name: synthetic, options: {elements: 10}}\n"
+    "evaluate: {every: 1}\n"
+    "stop: {clocks: 300, objective: 2}\n";
+
+static void stage_open_sites(struct stage *s)
 {
-#define SITES                                                                                      \
-    "run: test\n"                                                                                  \
-    "topology:\n"                                                                                  \
-    "  regions: [eu, us]\n"                                                                        \
-    "  links: [{between: [eu, us], rate: 8mbit, rtt: 10ms, price: 0.5}]\n"                         \
-    "sites: [{region: eu}, {region: us}]\n"                                                        \
-    "job: {name: synthetic, options: {elements: 10}}\n"                                            \
-    "stop: {clocks: 3}\n"
-    static const char *const yamls[] = {SITES, SITES "layout: plain\n"};
-    static const char complaint[] = "sites: they are 2, and --on local runs one site; use --on "
-                                    "sim, or make one of them: layout: plain";
-    struct run_local_options options = {.program = "/bin/false", .dir = "/nowhere"};
-    struct run_watcher watcher = {.row = NULL};
+    stage_open(s);
+    run_file_free(s->file);
+    assert_int_equal(run_file_parse("b.yaml", NULL, sites, strlen(sites), &s->file, &s->text), OK);
+}
+
+/* What a member was started with, as one line. */
+static void stage_args(const struct stage *s, const char *name, char *out, size_t size)
+{
+    char path[128];
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "%s/%s.args", s->dir, name);
+    file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(out, (int)size, file));
+    assert_int_equal(fclose(file), 0);
+}
+
+/* The number behind @option; zero: it is not there. */
+static unsigned stage_number(const char *args, const char *option)
+{
+    const char *at = strstr(args, option);
+
+    at = at == NULL ? NULL : strpbrk(at + strlen(option), "0123456789");
+    return at == NULL ? 0 : (unsigned)strtoul(at, NULL, 10);
+}
+
+/* Where the file for @site says that @other is. */
+static unsigned stage_told(const struct stage *s, const char *site, const char *other)
+{
+    struct run_sites_reader reader = {.site = site, .lanes = 2};
+    const struct node_between *between;
+    struct err_text text = {""};
+    struct run_sites *read;
+    char path[128];
+    unsigned port = 0;
+
+    (void)snprintf(path, sizeof(path), "%s/between-%s.yaml", s->dir, site);
+    if (run_sites_load(path, &reader, &read, &text) != OK) {
+        fail_msg("%s", text.text);
+    }
+    between = run_sites_between(read);
+    for (uint32_t i = 0; i < between->others_count; i++) {
+        if (strcmp(between->others[i].name, other) == 0) {
+            port = (unsigned)strtoul(between->others[i].first.port, NULL, 10);
+            assert_int_equal(between->others[i].pace_bytes_per_s, 1000000);
+        }
+    }
+    run_sites_free(read);
+    return port;
+}
+
+#define KEEP_ARGS "echo $all > $dir/$name.args\n"
+
+static void test_servers_of_several_sites_are_told_of_each_other(void **state)
+{
+    char args[2048];
+    unsigned eu, us;
+    struct stage s;
 
     (void)state;
-    for (size_t i = 0; i < 2; i++) {
-        struct run_local_result result;
-        struct err_text text = {""};
-        struct run_file *f = NULL;
+    stage_open_sites(&s);
+    stage_program(&s, KEEP_ARGS SERVE, KEEP_ARGS);
+    assert_int_equal(stage_run(&s), OK);
+    stage_args(&s, "eu-s0", args, sizeof(args));
+    assert_non_null(strstr(args, " --site eu --workers 2 "));
+    assert_null(strstr(args, "--stop-objective"));
+    eu = stage_number(args, "--listen tcp://127.0.0.1:");
+    stage_args(&s, "us-s0", args, sizeof(args));
+    assert_non_null(strstr(args, " --servers 2 --index 0 --lanes 1,1 "));
+    us = stage_number(args, "--listen tcp://127.0.0.1:");
+    stage_args(&s, "us-s1", args, sizeof(args));
+    assert_non_null(strstr(args, " --index 1 "));
+    assert_int_equal(stage_number(args, "--first tcp://127.0.0.1:"), us);
+    assert_int_equal(stage_told(&s, "eu", "us"), us);
+    assert_int_equal(stage_told(&s, "us", "eu"), eu);
+    stage_args(&s, "w2", args, sizeof(args));
+    assert_int_equal(stage_number(args, "--join tcp://127.0.0.1:"), us);
+    assert_non_null(strstr(args, " --rank 0 --part 2 --workers 3 "));
+    stage_close(&s);
+}
 
-        assert_int_equal(run_file_parse("a.yaml", NULL, yamls[i], strlen(yamls[i]), &f, &text), OK);
-        assert_int_equal(run_local_check(f, "a.yaml", &text), i == 0 ? ERR_INVALID : OK);
-        if (i == 0) {
-            assert_memory_equal(text.text, "a.yaml:5: ", 10);
-            assert_string_equal(text.text + 10, complaint);
-            assert_int_equal(run_local(f, &watcher, &options, &result, &text), ERR_INVALID);
-            assert_non_null(strstr(text.text, complaint));
-        }
-        run_file_free(f);
-    }
+/* The others were told of it: all begin elsewhere. */
+static void test_a_port_that_is_taken_moves_all_sites(void **state)
+{
+    char args[2048];
+    struct stage s;
+
+    (void)state;
+    stage_open_sites(&s);
+    stage_program(&s,
+                  KEEP_ARGS "if [ $name = us-s0 ] && [ ! -e \"$0.tried\" ]; then\n"
+                            ": > \"$0.tried\"; echo 'in use' >&2; exit 1; fi\n" SERVE,
+                  ":");
+    assert_int_equal(stage_run(&s), OK);
+    assert_int_equal(s.result.base.end, RUN_END_GOAL);
+    assert_int_equal(s.result.kills, 0);
+    stage_args(&s, "us-s0", args, sizeof(args));
+    assert_int_equal(stage_told(&s, "eu", "us"), stage_number(args, "--listen tcp://127.0.0.1:"));
+    stage_close(&s);
+    stage_open_sites(&s);
+    stage_program(&s, "echo 'address already in use' >&2; exit 1", ":");
+    assert_int_equal(stage_run(&s), OK);
+    assert_int_equal(s.result.base.end, RUN_END_FAILED);
+    assert_non_null(strstr(s.result.base.text.text, "already in use"));
+    stage_close(&s);
+}
+
+/* No server sees all evaluations: the run judges. */
+static void test_the_goal_of_several_sites_is_judged_over_all(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_open_sites(&s);
+    stage_program(&s, SERVE,
+                  "echo '{\"event\":\"joined\",\"clock\":1}'\n"
+                  "echo '{\"event\":\"clock\",\"clock\":1,\"next\":2,\"samples\":2,\"loss_sum\":1,"
+                  "\"read_ns\":5,\"compute_ns\":5,\"end_ns\":5,\"lanes\":[]}'\n"
+                  "echo '{\"event\":\"evaluated\",\"clock\":1,\"objective_sum\":4,"
+                  "\"count\":2,\"correct\":0,\"tested\":0}'\n"
+                  "exec tail -f /dev/null");
+    assert_int_equal(stage_run(&s), OK);
+    assert_int_equal(s.result.base.end, RUN_END_GOAL);
+    assert_true(s.objective == 2);
+    stage_close(&s);
 }
 
 static void test_somebody_may_stop_it_at_any_time(void **state)
@@ -382,7 +493,9 @@ int main(void)
         cmocka_unit_test(test_ports_that_are_taken_are_passed_by_for_a_while),
         cmocka_unit_test(test_a_member_that_is_killed_all_the_time_is_the_end),
         cmocka_unit_test(test_a_program_that_is_not_there_is_told),
-        cmocka_unit_test(test_several_sites_are_refused_with_what_to_do),
+        cmocka_unit_test(test_servers_of_several_sites_are_told_of_each_other),
+        cmocka_unit_test(test_a_port_that_is_taken_moves_all_sites),
+        cmocka_unit_test(test_the_goal_of_several_sites_is_judged_over_all),
         cmocka_unit_test(test_somebody_may_stop_it_at_any_time),
         cmocka_unit_test(test_no_memory_is_told),
     };

@@ -345,17 +345,23 @@ static enum err process_meet(struct run_process *p, struct err_text *text)
                     : rc;
 }
 
+/* Which part of the data is its. */
+static uint32_t process_part(const struct run_process *p)
+{
+    return p->config->has_part ? p->config->part : node_worker_rank(p->node);
+}
+
 /* Reading the data may take its time; the session goes on meanwhile. */
 static enum err process_make_job(struct run_process *p, struct err_text *text)
 {
     const struct run_work *w = p->config->work;
     struct app_config config;
-    uint32_t rank;
+    uint32_t part;
 
     loop_driver_enter(p->driver);
-    rank = node_worker_rank(p->node);
+    part = process_part(p);
     loop_driver_leave(p->driver, false);
-    config = run_work_app(w, rank, w->workers);
+    config = run_work_app(w, part, w->workers);
     return app_create(&config, &p->app, text);
 }
 
@@ -375,7 +381,7 @@ static enum err process_open_state(struct run_process *p, struct err_text *text)
     }
     p->result->stage = RUN_PROCESS_STATE;
     loop_driver_enter(p->driver);
-    config.rank = node_worker_rank(p->node);
+    config.rank = process_part(p);
     rc = store_dir_create(p->config->state_dir, config.loop, &config.store, text);
     if (rc == OK) {
         rc = run_state_create(&config, &p->state, text);

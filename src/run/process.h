@@ -35,9 +35,11 @@ struct run_process_config {
     struct net_tls_config tls;    /* Without .cert_path: in the clear, ... */
     struct pki_identity identity; /* ... and who we say we are. */
     uint32_t rank;                /* NODE_RANK_ANY: the site gives one. */
-    uint16_t streams;             /* Zero: 1. */
-    uint64_t pool_bytes;          /* Zero: 1 GiB. */
-    uint64_t pace_bytes_per_s;    /* As in node/worker.h. */
+    bool has_part;                /* .part of the data is its; else that of its rank. */
+    uint32_t part;
+    uint16_t streams;          /* Zero: 1. */
+    uint64_t pool_bytes;       /* Zero: 1 GiB. */
+    uint64_t pace_bytes_per_s; /* As in node/worker.h. */
     const struct node_pace *paces;
     uint32_t paces_count;
     int64_t patience_ns;   /* Give up if a lane is not reached for so long; zero: never. */

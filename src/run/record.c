@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "run/bill.h"
+#include "run/move.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,6 +41,31 @@ struct run_record {
 };
 
 /* Files. */
+
+static enum err record_folder_fail(const char *path, struct err_text *text)
+{
+    return err_text_set(text, errno == ENOSPC || errno == EDQUOT ? ERR_FULL : ERR_IO, "%.400s/: %s",
+                        path, strerror(errno));
+}
+
+enum err run_folder_make(const char *dir, struct err_text *text)
+{
+    char path[RECORD_PATH_BYTES];
+
+    if (dir[0] == '\0' || snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path)) {
+        return err_text_set(text, ERR_INVALID, "the path of the record is empty or too long");
+    }
+    for (char *at = path + 1; *at != '\0'; at++) {
+        if (*at == '/') {
+            *at = '\0';
+            if (mkdir(path, 0777) != 0 && errno != EEXIST) {
+                return record_folder_fail(dir, text);
+            }
+            *at = '/';
+        }
+    }
+    return mkdir(path, 0777) == 0 || errno == EEXIST ? OK : record_folder_fail(dir, text);
+}
 
 static enum err record_fail(struct run_record *r, const char *name)
 {
@@ -115,24 +141,6 @@ static void record_line(struct run_record *r, enum record_stream stream)
     text_clear(&r->line);
 }
 
-/* Make the folder and those above it. */
-static enum err record_mkdir(struct run_record *r)
-{
-    char path[RECORD_PATH_BYTES];
-
-    memcpy(path, r->dir, sizeof(path));
-    for (char *at = path + 1; *at != '\0'; at++) {
-        if (*at == '/') {
-            *at = '\0';
-            if (mkdir(path, 0777) != 0 && errno != EEXIST) {
-                return record_fail(r, "");
-            }
-            *at = '/';
-        }
-    }
-    return mkdir(path, 0777) == 0 || errno == EEXIST ? OK : record_fail(r, "");
-}
-
 /* The beginning. */
 
 /* "2026-11-15T12:00:00Z" */
@@ -191,9 +199,10 @@ static void record_headers(struct run_record *r)
 static enum err record_begin(struct run_record *r)
 {
     char path[RECORD_PATH_BYTES + 32];
-    enum err rc = record_mkdir(r);
+    enum err rc = run_folder_make(r->dir, &r->text);
 
     (void)snprintf(path, sizeof(path), "%s/run.yaml", r->dir);
+    r->rc = rc;
     if (rc == OK && access(path, F_OK) == 0) {
         r->rc =
             err_text_set(&r->text, ERR_EXISTS,
@@ -352,6 +361,18 @@ static json_t *record_workers(const struct run_picture *p)
     return workers;
 }
 
+/* The part of all single changes of workers that were small; null: not known. */
+static json_t *record_insignificant(const struct run_picture *p)
+{
+    uint64_t changed = 0, large = 0;
+
+    for (uint32_t i = 0; i < run_tally_workers(p->tally); i++) {
+        changed += run_tally_worker(p->tally, i)->changed;
+        large += run_tally_worker(p->tally, i)->large;
+    }
+    return changed == 0 ? json_null() : json_real(1 - (double)large / (double)changed);
+}
+
 static json_t *record_traffic(const struct run_picture *p)
 {
     const struct topo *topo = p->file->topo;
@@ -400,7 +421,8 @@ static json_t *record_sites(const struct run_picture *p, const struct run_cost *
             sites, json_pack("{s:s, s:s?, s:i, s:o, s:o}", "name", f->sites[i].name, "region",
                              f->sites[i].region_name, "workers", (int)f->sites[i].workers, "cost",
                              cost != NULL ? record_part(&part) : json_null(), "shared",
-                             p->shares != NULL ? run_share_to_json(&p->shares[i]) : json_null()));
+                             p->shares != NULL ? run_share_to_json(&p->shares[i], f->links.scale)
+                                               : json_null()));
     }
     return sites;
 }
@@ -412,11 +434,12 @@ static json_t *record_budget(const struct run_picture *p, bool priced, uint64_t 
     if (!run_bill_has_budget(p->file)) {
         return json_null();
     }
-    return json_pack("{s:o, s:o, s:o, s:f, s:b}", "max_usd",
+    return json_pack("{s:o, s:o, s:o, s:f, s:b, s:b}", "max_usd",
                      b->max_usd > 0 ? json_real(b->max_usd) : json_null(), "max_gb",
                      b->max_gb > 0 ? json_real(b->max_gb) : json_null(), "used_usd",
                      priced ? record_usd(nusd) : json_null(), "used_gb",
-                     (double)run_traffic_total(p->traffic) * 1e-9, "bound", (int)run_bill_bound(p));
+                     (double)run_traffic_total(p->traffic) * 1e-9, "bound", (int)run_bill_bound(p),
+                     "holds", (int)run_bill_holds(p));
 }
 
 /* What it cost, or which price is missing. */
@@ -440,13 +463,31 @@ static void record_money(const struct run_picture *p, json_t *summary)
     run_cost_destroy(cost);
 }
 
+/* What was moved before, if it was: null in any other layout. */
+static void record_move(const struct run_picture *p, json_t *summary)
+{
+    uint64_t machines = 0, transfer = 0;
+    struct run_move m;
+    bool priced;
+
+    run_move_of(p->file, &m);
+    priced = m.moves && run_move_cost(p->file, &m, &machines, &transfer);
+    (void)json_object_set_new(summary, "move_s",
+                              m.moves ? json_real((double)m.took_ns * 1e-9) : json_null());
+    (void)json_object_set_new(summary, "move_bytes",
+                              m.moves ? json_integer((json_int_t)m.bytes) : json_null());
+    (void)json_object_set_new(summary, "move_usd",
+                              priced ? record_usd(machines + transfer) : json_null());
+}
+
 struct json_t *run_summary(const struct run_picture *p, const char *backend,
                            const struct run_result *result)
 {
     const struct run_tally_score *score = run_tally_score(p->tally);
     json_t *summary = json_pack(
-        "{s:i, s:s, s:s, s:s?, s:s, s:s, s:s, s:f, s:I, s:o, s:s, s:b, s:I, s:o, s:o, s:f, s:I, "
-        "s:n, s:o, s:o}",
+        "{s:i, s:s, s:s, s:s?, s:s, s:s, s:s, s:f, s:I, s:o, s:s, s:b, s:I, s:o, s:o, s:f, s:o, "
+        "s:f, "
+        "s:I, s:n, s:o, s:o}",
         "schema", RUN_RECORD_SCHEMA, "run", p->file->name, "job", p->file->job.name, "layout",
         p->file->parts_count > 0 ? run_layout_name(p->file->layout) : NULL, "backend", backend,
         "end", run_end_name(result->end), "why", result->text.text, "time_s",
@@ -454,10 +495,12 @@ struct json_t *run_summary(const struct run_picture *p, const char *backend,
         record_real(run_tally_last(p->tally)->loss), "objective_is", p->job->objective, "rising",
         (int)p->job->rising, "evaluated", (json_int_t)score->clock, "objective",
         record_real(score->objective), "accuracy", record_real(score->accuracy), "waiting",
-        run_tally_waiting(p->tally), "wan_bytes", (json_int_t)run_traffic_total(p->traffic),
-        "wan_usd", "workers", record_workers(p), "links", record_traffic(p));
+        run_tally_waiting(p->tally), "insignificant", record_insignificant(p), "scale",
+        p->file->links.scale, "wan_bytes", (json_int_t)run_traffic_total(p->traffic), "wan_usd",
+        "workers", record_workers(p), "links", record_traffic(p));
 
     if (summary != NULL) {
+        record_move(p, summary);
         record_money(p, summary);
     }
     return summary;

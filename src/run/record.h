@@ -21,6 +21,9 @@ struct run_record_config {
     int64_t started_us;  /* UTC. */
 };
 
+/* Make a folder, and those above it. ERR_IO, ERR_FULL, ERR_INVALID with @text. */
+MUST_USE enum err run_folder_make(const char *dir, struct err_text *text);
+
 /* ERR_EXISTS if the folder holds a record; ERR_IO, ERR_FULL, ERR_NOMEM; with @text. */
 MUST_USE enum err run_record_create(const struct run_record_config *config,
                                     struct run_record **record_out, struct err_text *text);

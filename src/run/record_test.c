@@ -280,6 +280,7 @@ static void test_sites_have_their_parts_of_the_summary(void **state)
     assert_true(json_is_null(json_object_get(budget, "max_usd")));
     assert_true(usd(budget, "used_usd") == 0.75);
     assert_true(json_is_true(json_object_get(budget, "bound")));
+    assert_true(json_is_true(json_object_get(budget, "holds")));
     json_decref(summary);
 }
 

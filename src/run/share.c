@@ -3,34 +3,53 @@
 #include <jansson.h>
 #include <math.h>
 
+static uint64_t share_count(const json_t *between, const char *key)
+{
+    json_int_t value = json_integer_value(json_object_get(between, key));
+
+    return value < 0 ? 0 : (uint64_t)value;
+}
+
+static int64_t share_time(const json_t *between, const char *key)
+{
+    double seconds = json_number_value(json_object_get(between, key));
+
+    return seconds > 0 && seconds < 1e9 ? (int64_t)(seconds * 1e9) : 0;
+}
+
+void run_share_add_status(struct run_share *s, const struct json_t *between)
+{
+    struct node_mirror_stats *sums = &s->sums;
+    double soft = json_number_value(json_object_get(between, "soft"));
+
+    s->bound = s->bound || json_is_true(json_object_get(between, "budget_bound"));
+    sums->pieces_made += share_count(between, "pieces_made");
+    sums->elements_sent += share_count(between, "elements_sent");
+    sums->elements_judged += share_count(between, "elements_judged");
+    sums->pieces_taken += share_count(between, "pieces_taken");
+    sums->pieces_dropped += share_count(between, "pieces_dropped");
+    sums->pieces_held += share_count(between, "pieces_held");
+    sums->pieces_refused += share_count(between, "pieces_refused");
+    sums->relayed += share_count(between, "relayed");
+    sums->barriers_raised += share_count(between, "barriers_raised");
+    sums->barriers_met += share_count(between, "barriers_met");
+    sums->copies += share_count(between, "copies");
+    sums->log_bytes += share_count(between, "log_bytes");
+    sums->waited_clock_ns += share_time(between, "waited_clock_s");
+    sums->waited_barrier_ns += share_time(between, "waited_barrier_s");
+    sums->waited_room_ns += share_time(between, "waited_room_s");
+    sums->soft = soft > sums->soft ? soft : sums->soft;
+    s->lanes++;
+}
+
 void run_share_add(struct run_share *s, struct node_mirror *lane)
 {
-    struct node_mirror_stats *sums = &s->sums, stats;
     json_t *status = node_mirror_status(lane);
 
-    if (status == NULL) {
-        return;
+    if (status != NULL) {
+        run_share_add_status(s, status);
+        json_decref(status);
     }
-    s->bound = s->bound || json_is_true(json_object_get(status, "budget_bound"));
-    json_decref(status);
-    node_mirror_stats(lane, &stats);
-    sums->pieces_made += stats.pieces_made;
-    sums->elements_sent += stats.elements_sent;
-    sums->elements_judged += stats.elements_judged;
-    sums->pieces_taken += stats.pieces_taken;
-    sums->pieces_dropped += stats.pieces_dropped;
-    sums->pieces_held += stats.pieces_held;
-    sums->pieces_refused += stats.pieces_refused;
-    sums->relayed += stats.relayed;
-    sums->barriers_raised += stats.barriers_raised;
-    sums->barriers_met += stats.barriers_met;
-    sums->copies += stats.copies;
-    sums->log_bytes += stats.log_bytes;
-    sums->waited_clock_ns += stats.waited_clock_ns;
-    sums->waited_barrier_ns += stats.waited_barrier_ns;
-    sums->waited_room_ns += stats.waited_room_ns;
-    sums->soft = stats.soft > sums->soft ? stats.soft : sums->soft;
-    s->lanes++;
 }
 
 double run_share_insignificant(const struct run_share *s)
@@ -40,7 +59,7 @@ double run_share_insignificant(const struct run_share *s)
                : 1 - (double)s->sums.elements_sent / (double)s->sums.elements_judged;
 }
 
-json_t *run_share_to_json(const struct run_share *s)
+json_t *run_share_to_json(const struct run_share *s, double scale)
 {
     const struct node_mirror_stats *sums = &s->sums;
     double insignificant = run_share_insignificant(s);
@@ -54,7 +73,7 @@ json_t *run_share_to_json(const struct run_share *s)
         (json_int_t)sums->pieces_taken, "pieces_dropped", (json_int_t)sums->pieces_dropped,
         "relayed", (json_int_t)sums->relayed, "barriers_raised", (json_int_t)sums->barriers_raised,
         "barriers_met", (json_int_t)sums->barriers_met, "copies", (json_int_t)sums->copies,
-        "log_bytes", (json_int_t)sums->log_bytes, "waited_clock_s",
+        "log_bytes", (json_int_t)((double)sums->log_bytes / scale), "waited_clock_s",
         (double)sums->waited_clock_ns * 1e-9, "waited_barrier_s",
         (double)sums->waited_barrier_ns * 1e-9, "waited_room_s",
         (double)sums->waited_room_ns * 1e-9, "soft", sums->soft, "budget_bound", (int)s->bound);

@@ -20,10 +20,13 @@ struct run_share {
 /* Add a lane; without memory for its words it is left out. */
 void run_share_add(struct run_share *s, struct node_mirror *lane);
 
+/* The same by what a lane says of itself: "between" of node_lane_status(). */
+void run_share_add_status(struct run_share *s, const struct json_t *between);
+
 /* The part of the elements that were judged and not sent, 0 to 1; NaN: none was judged. */
 double run_share_insignificant(const struct run_share *s);
 
-/* As in summary.json. NULL: no memory. */
-struct json_t *run_share_to_json(const struct run_share *s);
+/* As in summary.json; bytes of a model at @scale are as at full size. NULL: no memory. */
+struct json_t *run_share_to_json(const struct run_share *s, double scale);
 
 #endif

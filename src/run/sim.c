@@ -3,7 +3,9 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "run/between.h"
+#include "run/move.h"
 #include "sim/cluster.h"
+#include "sim/fabric.h"
 #include "sim/link.h"
 #include "sim/scenario.h"
 #include "sim/store.h"
@@ -12,6 +14,8 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+
+#define SIM_CARD_DEFAULT UINT64_C(5000000000) /* 40 Gbit/s */
 
 enum {
     SIM_LOOK_EVENTS = 256,     /* So often somebody may look. */
@@ -56,8 +60,11 @@ struct sim_run {
     struct sim_trainee *workers;
     const char **states;
     uint32_t done;
-    uint64_t judged; /* The clock of the last score that was compared with the goal. */
-    bool reached;
+    uint64_t judged; /* The clock of the last score that was looked at. */
+    struct run_judge judge;
+    bool over; /* It has ended the run: how is in the next. What ends from then on is not news. */
+    struct run_result verdict;
+    int64_t move_ns;                 /* How long data was moved before. */
     int64_t moved_ns;                /* When a clock ended last. */
     uint64_t fired[SIM_FAULT_KINDS]; /* Faults that were told. */
     bool failed;
@@ -66,9 +73,10 @@ struct sim_run {
 
 /* Telling. */
 
+/* Data that was moved first has taken its time already. */
 static int64_t sim_now(const struct sim_run *r)
 {
-    return sim_world_now_ns(r->world);
+    return r->move_ns + sim_world_now_ns(r->world);
 }
 
 static void sim_event(struct sim_run *r, const char *kind, const char *who, const char *fmt, ...)
@@ -98,6 +106,7 @@ static void sim_count_traffic(struct sim_run *r)
 
         r->traffic.bytes[i] = link == NULL ? 0 : sim_link_bytes(r->world, link);
     }
+    run_traffic_complete(&r->traffic, r->f);
 }
 
 static void sim_row(const struct run_row *row, void *user)
@@ -211,7 +220,7 @@ static void sim_brain_stop(struct sim_worker *worker, void *user)
     struct sim_trainee *w = user;
 
     (void)worker;
-    if (!w->done && w->trainer != NULL) {
+    if (!w->done && w->trainer != NULL && !w->run->over) {
         run_tally_away(w->run->tally, w->rank);
         sim_event(w->run, "down", w->name, "its process is gone");
     }
@@ -261,6 +270,7 @@ static enum err sim_brain_start(struct sim_worker *worker, void *user)
     struct run_trainer_config config = {
         .loop = sim_host_loop(worker->host),
         .node = worker->node,
+        .workers = r->f->workers,
         .clocks = r->f->stop.clocks,
         .evaluate_every = r->f->evaluate.every,
         .state_every = r->f->state.every,
@@ -468,13 +478,15 @@ static enum err sim_build_site(struct sim_run *r, uint32_t index)
     return rc;
 }
 
+/* The rate of the LAN is that of each machine's card: what is between them is a switch. */
 static enum err sim_build_world(struct sim_run *r)
 {
     const struct topo_link *lan = topo_lan(r->f->topo);
     struct sim_world_config world = {
         .seed = r->f->seed,
         .trace = r->options.trace,
-        .lan_rate = lan == NULL ? 0 : lan->bytes_per_s,
+        .host_rate = lan == NULL ? SIM_CARD_DEFAULT : lan->bytes_per_s,
+        .lan_rate = SIM_FABRIC_RATE_MAX,
         .lan_delay_ns = lan == NULL ? 0 : lan->delay_ns,
     };
     enum err rc = sim_world_create(&world, &r->world);
@@ -602,16 +614,23 @@ static bool sim_look(struct sim_run *r)
     return wish == RUN_WISH_STOP;
 }
 
-/* Several sites: nobody but us sees all of them. True: they have reached the goal. */
+/* True: the newest evaluation ends the run. Files with sites have their goal judged here, because
+ * nobody but us sees all sites; in all layouts, so that they end at the same moment of their
+ * training. */
 static bool sim_judge(struct sim_run *r)
 {
     const struct run_tally_score *score = run_tally_score(r->tally);
 
-    if (r->f->sites_count > 1 && score->clock > r->judged) {
+    if (!r->over && score->clock > r->judged) {
         r->judged = score->clock;
-        r->reached = run_goal_reached(r->f, score);
+        if (r->f->parts_count > 0 && run_goal_reached(r->f, score)) {
+            r->verdict.end = RUN_END_GOAL;
+            r->over = true;
+        } else {
+            r->over = run_judge_look(&r->judge, r->tally, &r->verdict);
+        }
     }
-    return r->reached;
+    return r->over;
 }
 
 /* Nothing has moved for hours: say who hangs where. */
@@ -640,8 +659,12 @@ static void sim_stuck(struct sim_run *r)
 
 static enum run_end sim_go(struct sim_run *r)
 {
-    int64_t until_ns = r->f->stop.time_ns > 0 ? r->f->stop.time_ns : SIM_NEVER;
+    int64_t until_ns = r->f->stop.time_ns > 0 ? r->f->stop.time_ns - r->move_ns : SIM_NEVER;
     const char *broken;
+
+    if (until_ns <= 0) {
+        return RUN_END_TIME;
+    }
 
     while (r->done < r->f->workers && !r->failed) {
         for (uint32_t i = 0; i < SIM_LOOK_EVENTS && r->done < r->f->workers && !r->failed; i++) {
@@ -649,7 +672,8 @@ static enum run_end sim_go(struct sim_run *r)
                 return RUN_END_TIME;
             }
             if (sim_judge(r)) {
-                return RUN_END_GOAL;
+                r->why = r->verdict.text;
+                return r->verdict.end;
             }
         }
         if (sim_look(r)) {
@@ -686,6 +710,7 @@ static void sim_count_shares(struct sim_run *r)
 
 static void sim_over(struct sim_run *r, struct run_sim_result *out)
 {
+    r->over = true;
     run_tally_finish(r->tally);
     out->base.took_ns = sim_now(r);
     out->base.text = r->why;
@@ -711,12 +736,17 @@ enum err run_sim(const struct run_file *f, const struct run_watcher *watcher,
                  struct err_text *text)
 {
     struct sim_run *r = mem_zalloc(sizeof(*r));
+    struct run_move move;
     enum err rc = r == NULL ? ERR_NOMEM : run_job_try(f, text);
 
     if (rc == OK) {
         r->f = f;
         r->job = app_find(f->job.name);
         r->watcher = watcher;
+        run_judge_open(f, &r->judge);
+        run_move_of(f, &move);
+        r->move_ns = move.took_ns;
+        r->moved_ns = move.took_ns;
         if (options != NULL) {
             r->options = *options;
         }

@@ -110,7 +110,7 @@ static void run_yaml(const char *yaml, struct seen *s)
     run_file_free(f);
 }
 
-#define MAP                                                                                        \
+#define REGIONS                                                                                    \
     "run: test\n"                                                                                  \
     "seed: 11\n"                                                                                   \
     "topology:\n"                                                                                  \
@@ -118,8 +118,11 @@ static void run_yaml(const char *yaml, struct seen *s)
     "  regions:\n"                                                                                 \
     "    - {name: eu, usd_per_hour: 0.9}\n"                                                        \
     "    - {name: us, usd_per_hour: 0.8}\n"                                                        \
-    "    - {name: ap, usd_per_hour: 1}\n"                                                          \
-    "  default_link: {rate: 100mbit, rtt: 60ms, price: 0.02}\n"
+    "    - {name: ap, usd_per_hour: 1}\n"
+#define MAP REGIONS "  default_link: {rate: 100mbit, rtt: 60ms, price: 0.02}\n"
+/* A clock takes longer than the way: what others learn is not late. */
+#define NEAR                                                                                       \
+    REGIONS "  default_link: {rate: 100mbit, rtt: 2ms, price: 0.02}\ncompute: {gflops: 0.001}\n"
 #define THREE                                                                                      \
     "sites: [{region: eu, workers: 2}, {region: us, workers: 2},\n"                                \
     "        {region: ap, workers: [{slowdown: 2}]}]\n"
@@ -144,9 +147,9 @@ static void test_sites_learn_what_one_site_learns(void **state)
     struct seen sites, plain, lan;
 
     (void)state;
-    run_yaml(MAP THREE MF FORTY, &sites);
-    run_yaml(MAP THREE MF FORTY "layout: plain\n", &plain);
-    run_yaml(MAP THREE MF FORTY "layout: lan\n", &lan);
+    run_yaml(NEAR THREE MF FORTY, &sites);
+    run_yaml(NEAR THREE MF FORTY "layout: plain\n", &plain);
+    run_yaml(NEAR THREE MF FORTY "layout: lan\n", &lan);
     expect_all_clocks(&sites, 5, 40);
     expect_all_clocks(&plain, 5, 40);
     expect_all_clocks(&lan, 5, 40);
@@ -197,7 +200,7 @@ static void test_every_job_learns_at_several_sites(void **state)
         bool rising;
 
         (void)snprintf(yaml, sizeof(yaml),
-                       MAP THREE "job: {name: %s}\nevaluate: {every: 5}\nstop: {clocks: %u}\n",
+                       NEAR THREE "job: {name: %s}\nevaluate: {every: 5}\nstop: {clocks: %u}\n",
                        jobs[i].job, jobs[i].clocks);
         f = parse(yaml);
         run_parsed(f, &s);
@@ -295,6 +298,100 @@ static void test_a_budget_makes_sites_send_less(void **state)
     assert_true(held.shares[0].sums.elements_sent < rich.shares[0].sums.elements_sent);
     assert_true(held.wan_bytes < rich.wan_bytes);
     assert_true(held.bound && !rich.bound);
+}
+
+/* A tenth of the model on a tenth of the links, ten machines on links of one: the same run. */
+static void test_a_model_at_scale_takes_the_time_of_the_whole(void **state)
+{
+#define SIZED(elements)                                                                            \
+    MAP "sites: [{region: eu}, {region: us}]\n"                                                    \
+        "job: {name: synthetic, options: {elements: " elements ", width: 10, compute_ms: 200}}\n"  \
+        "between: {threshold: 0, goal: cost, staleness: 0}\nstop: {clocks: 10}\n"                  \
+        "evaluate: {every: 0}\n"
+    struct seen whole, part, many;
+
+    (void)state;
+    run_yaml(SIZED("400000"), &whole);
+    run_yaml(SIZED("40000") "links: {scale: 1/10}\n", &part);
+    run_yaml(SIZED("400000") "links: {scale: 1/10, machines: 10, lan: {rate: 100gbit}}\n", &many);
+    assert_true(whole.priced && part.priced);
+    assert_true(fabs((double)part.wan_bytes / (double)whole.wan_bytes - 1) < 0.03);
+    assert_true(fabs((double)part.result.base.took_ns / (double)whole.result.base.took_ns - 1) <
+                0.03);
+    assert_true(fabs((double)part.cost.transfer_nusd / (double)whole.cost.transfer_nusd - 1) <
+                0.03);
+    assert_int_equal(many.result.base.took_ns, whole.result.base.took_ns);
+    assert_int_equal(many.wan_bytes, whole.wan_bytes * 10); /* Of a model ten times as large. */
+}
+
+static void test_every_layout_ends_when_it_has_converged(void **state)
+{
+    static const char *const layouts[] = {"sites", "plain", "lan"};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct run_file *f;
+        char yaml[2048];
+        struct seen s;
+
+        (void)snprintf(yaml, sizeof(yaml),
+                       MAP THREE MF "layout: %s\nevaluate: {every: 5}\n"
+                                    "stop: {converged: {change: 0.5, clocks: 10}, clocks: 400}\n",
+                       layouts[i]);
+        f = parse(yaml);
+        run_parsed(f, &s);
+        assert_int_equal(s.result.base.end, RUN_END_CONVERGED);
+        assert_true(s.scored >= 15 && s.scored < 400);
+        assert_int_equal(s.scored_ns, s.result.base.took_ns); /* At once. */
+        run_file_free(f);
+    }
+}
+
+static void test_a_training_that_diverges_ends_and_says_so(void **state)
+{
+    static const char *const layouts[] = {"sites", "lan"};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        char yaml[2048];
+        struct seen s;
+
+        (void)snprintf(yaml, sizeof(yaml),
+                       MAP THREE "job: {name: mf, options: {users: 60, items: 40, ratings: 900, "
+                                 "rank: 4, batch: 100, lr: 10}}\nlayout: %s\n" FORTY,
+                       layouts[i]);
+        run_yaml(yaml, &s);
+        assert_int_equal(s.result.base.end, RUN_END_DIVERGED);
+        assert_non_null(strstr(s.result.base.text.text, "diverged"));
+        assert_true(s.scored < 40);
+    }
+}
+
+/* The same training as on a LAN, after 4 GB of ap's and 8 of us's have gone at 12.5 MB/s. */
+static void test_a_centralised_run_moves_its_data_first(void **state)
+{
+#define DATA                                                                                       \
+    "job: {name: mf, data_gb: 20, options: {users: 60, items: 40, ratings: 900, rank: 4, batch: "  \
+    "100, lr: 0.05}}\nlan_region: eu\n"
+    const int64_t move_ns = INT64_C(640000000000) + 30000000;
+    struct seen lan, central, late;
+
+    (void)state;
+    run_yaml(MAP THREE DATA FORTY "layout: lan\n", &lan);
+    run_yaml(MAP THREE DATA FORTY "layout: centralised\n", &central);
+    expect_all_clocks(&central, 5, 40);
+    assert_int_equal(central.result.base.took_ns, lan.result.base.took_ns + move_ns);
+    assert_int_equal(central.scored_ns, lan.scored_ns + move_ns);
+    assert_memory_equal(&central.objective, &lan.objective, sizeof(double));
+    assert_int_equal(lan.wan_bytes, 0);
+    assert_int_equal(central.wan_bytes, UINT64_C(12000000000));
+    assert_int_equal(central.cost.transfer_nusd, 240000000);
+    assert_int_equal(central.cost.compute_nusd, lan.cost.compute_nusd);
+    assert_true(central.cost.wait_nusd > lan.cost.wait_nusd + 300000000);
+    run_yaml(MAP THREE DATA "evaluate: {every: 5}\nstop: {clocks: 40, time: 600s}\n"
+                            "layout: centralised\n",
+             &late);
+    assert_int_equal(late.result.base.end, RUN_END_TIME);
 }
 
 /* A site sees only itself: the run is over when all together are as good as that. */
@@ -476,6 +573,10 @@ int main(void)
         cmocka_unit_test(test_servers_may_broadcast_inside_of_sites),
         cmocka_unit_test(test_a_filter_keeps_back_what_is_not_significant),
         cmocka_unit_test(test_a_budget_makes_sites_send_less),
+        cmocka_unit_test(test_a_model_at_scale_takes_the_time_of_the_whole),
+        cmocka_unit_test(test_every_layout_ends_when_it_has_converged),
+        cmocka_unit_test(test_a_training_that_diverges_ends_and_says_so),
+        cmocka_unit_test(test_a_centralised_run_moves_its_data_first),
         cmocka_unit_test(test_the_goal_is_that_of_all_sites_together),
         cmocka_unit_test(test_what_it_costs_is_known_by_site),
         cmocka_unit_test(test_workers_and_links_may_fail),

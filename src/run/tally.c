@@ -86,6 +86,7 @@ static void tally_score(struct run_tally *t, const struct tally_row *r)
     }
     t->score = (struct run_tally_score){
         .clock = r->row.clock,
+        .judged = r->objective_count > 0,
         .objective = r->objective_count > 0 ? r->objective_sum / r->objective_count : NAN,
         .accuracy = r->tested > 0 ? r->correct / r->tested : NAN,
     };
@@ -161,15 +162,23 @@ static void tally_settle(struct run_tally *t)
     }
 }
 
+/* Has everybody judged that clock who is there? */
+static bool tally_judged(const struct run_tally *t, uint64_t clock)
+{
+    for (uint32_t i = 0; i < t->workers_count; i++) {
+        if (t->workers[i].in && t->workers[i].evaluated < clock) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* An evaluation counts for people as soon as all have judged, which is before its row is given. */
 static void tally_look(struct run_tally *t, const struct tally_row *r)
 {
-    for (uint32_t i = 0; i < t->workers_count; i++) {
-        if (t->workers[i].in && t->workers[i].evaluated < r->row.clock) {
-            return;
-        }
+    if (tally_judged(t, r->row.clock)) {
+        tally_score(t, r);
     }
-    tally_score(t, r);
 }
 
 void run_tally_joined(struct run_tally *t, uint32_t rank, uint64_t clock)
@@ -191,6 +200,8 @@ void run_tally_clock(struct run_tally *t, uint32_t rank, const struct run_clock 
     w->clocks++;
     w->rebased += c->rebased;
     w->samples += c->samples;
+    w->changed += c->changed;
+    w->large += c->large;
     w->read_ns += c->read_ns;
     w->compute_ns += c->compute_ns;
     w->end_ns += c->end_ns;
@@ -244,6 +255,12 @@ void run_tally_finish(struct run_tally *t)
         struct tally_row *r = tally_row(t, t->given + 1);
 
         r->row.clock = t->given + 1;
+        if (!tally_judged(t, r->row.clock)) {
+            /* Only some got that far, and of what they saw nothing can be said of all. */
+            r->evaluations = 0;
+            r->objective_count = 0;
+            r->tested = 0;
+        }
         tally_give(t, r);
     }
 }

@@ -40,6 +40,8 @@ struct run_tally_worker {
     uint32_t lives;     /* How often it joined. */
     uint64_t evaluated; /* The last clock that it judged. */
     double samples;
+    uint64_t changed; /* As in struct run_clock. */
+    uint64_t large;
     int64_t read_ns;
     int64_t compute_ns;
     int64_t end_ns;
@@ -66,7 +68,7 @@ void run_tally_evaluated(struct run_tally *t, uint32_t rank, const struct run_ev
 void run_tally_left(struct run_tally *t, uint32_t rank);
 void run_tally_away(struct run_tally *t, uint32_t rank);
 
-/* Give out what there is: the run is over. */
+/* Give out what there is: the run is over. What not all have judged who are there is not judged. */
 void run_tally_finish(struct run_tally *t);
 
 uint32_t run_tally_workers(const struct run_tally *t);
@@ -81,6 +83,7 @@ const struct run_row *run_tally_last(const struct run_tally *t);
 /* The newest evaluation of all workers who are there, and the objectives up to it, oldest first. */
 struct run_tally_score {
     uint64_t clock; /* Zero: none. */
+    bool judged;    /* Somebody had data to judge it by; else the objective is NaN for that. */
     double objective;
     double accuracy; /* NaN: the job cannot tell. */
 };

@@ -328,6 +328,33 @@ static void test_no_memory_is_told(void **state)
     run_tally_destroy(t);
 }
 
+static void test_what_only_some_have_judged_at_the_end_is_not_judged(void **state)
+{
+    struct run_evaluation five = {.clock = 5, .score = {.objective_sum = 8, .count = 4}};
+    struct run_evaluation six = {.clock = 6, .score = {.objective_sum = 1, .count = 4}};
+    struct given g;
+    struct run_tally *t = make(2, &g);
+
+    (void)state;
+    run_tally_joined(t, 0, 5);
+    run_tally_joined(t, 1, 5);
+    end_clock(t, 0, 5, 1, 10);
+    end_clock(t, 1, 5, 1, 10);
+    run_tally_evaluated(t, 0, &five, 11);
+    run_tally_evaluated(t, 1, &five, 11);
+    end_clock(t, 0, 6, 1, 12);
+    run_tally_evaluated(t, 0, &six, 13);
+    run_tally_finish(t);
+    assert_int_equal(run_tally_score(t)->clock, 5);
+    assert_near(run_tally_score(t)->objective, 2, 0);
+    assert_true(run_tally_score(t)->judged);
+    assert_true(g.rows[g.count - 2].evaluated);
+    assert_int_equal(g.rows[g.count - 1].clock, 6);
+    assert_false(g.rows[g.count - 1].evaluated);
+    assert_true(isnan(g.rows[g.count - 1].objective));
+    run_tally_destroy(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +367,7 @@ int main(void)
         cmocka_unit_test(test_the_history_keeps_its_shape),
         cmocka_unit_test(test_random_lives_are_counted_as_a_naive_count_does),
         cmocka_unit_test(test_no_memory_is_told),
+        cmocka_unit_test(test_what_only_some_have_judged_at_the_end_is_not_judged),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

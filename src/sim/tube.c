@@ -167,7 +167,8 @@ static void pipe_follow_frames(struct sim_pipe *pipe, uint64_t before)
     }
 }
 
-/* How much arrives at once. On a slow link it is little: a large frame must be seen to move. */
+/* How much arrives at once. On a slow link, or one that many share, it is little: a large frame
+ * must be seen to move. */
 static uint32_t pipe_piece(struct sim_pipe *pipe)
 {
     uint64_t rate = sim_fabric_link_capacity(pipe->tube->world->fabric, pipe->link->fabric_id);
@@ -175,7 +176,8 @@ static uint32_t pipe_piece(struct sim_pipe *pipe)
 
     rate = rate == 0 ? pipe->link->config.bytes_per_s : rate;
     rate = pipe->pace != 0 && pipe->pace < rate ? pipe->pace : rate;
-    piece = rate / SIM_PIECES_PER_S;
+    piece = rate /
+            (pipe->link->pipes > SIM_PIECES_PER_S ? pipe->link->pipes : (uint32_t)SIM_PIECES_PER_S);
     return piece < SIM_PIECE_MIN   ? SIM_PIECE_MIN
            : piece > SIM_PIECE_MAX ? SIM_PIECE_MAX
                                    : (uint32_t)piece;
@@ -395,6 +397,7 @@ void sim_pipe_stop(struct sim_pipe *pipe)
     if (pipe->flowing) {
         (void)sim_fabric_flow_remove(w->fabric, pipe->flow, w->now_ns, NULL, NULL);
         pipe->flowing = false;
+        pipe->link->pipes--;
     }
     pipe->segments_end = pipe->fabric_first;
 }
@@ -421,6 +424,7 @@ static enum err pipe_init(struct sim_pipe *pipe, struct sim_tube *tube, uint8_t 
     path[2] = b->ingress;
     rc = sim_fabric_flow_add(w->fabric, path, 3, link->config.stream_bytes_per_s, &pipe->flow);
     pipe->flowing = rc == OK;
+    link->pipes += rc == OK;
     return rc;
 }
 

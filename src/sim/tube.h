@@ -17,8 +17,8 @@ enum {
     SIM_SEGMENTS_FIRST = 16,
     SIM_SEGMENTS_MAX = 65536, /* Under way in one pipe. */
     SIM_ACKS_MAX = 64,
-    SIM_PIECES_PER_S = 10,      /* A link that is busy delivers at least so often, */
-    SIM_PIECE_MIN = 1500,       /* but not less than this, */
+    SIM_PIECES_PER_S = 10,      /* A link that is busy delivers at least so often, once a second */
+    SIM_PIECE_MIN = 1500,       /* to each connection on it, but not less than this, */
     SIM_PIECE_MAX = 256 * 1024, /* and not more, at a time. */
     SIM_FIN_BYTES = 1,          /* What the end of a stream weighs on the links. */
 };

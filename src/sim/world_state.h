@@ -25,6 +25,7 @@ struct sim_link {
     bool joined;
     struct sim_link_config config;
     sim_link_id fabric_id;
+    uint32_t pipes; /* That use it, busy or not. */
     uint32_t cuts;
     uint32_t slows[SIM_SLOWS_MAX]; /* The smallest counts. */
     uint32_t slows_count;

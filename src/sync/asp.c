@@ -21,8 +21,8 @@ static double asp_capacity(const struct asp_clock *clock, const struct asp_link 
     return (double)link->bytes_per_s * (double)clock->took_ns / 1e9;
 }
 
-/* How much of the busiest link is used: what waits and what came, to what it drains. A link that
- * has drained all that it got is idle, also if nobody knows how fast it is. */
+/* How much of the busiest link is used: what it has to drain, to what it can in a clock. One that
+ * was never busy has time to spare, though nobody knows how much. */
 static double asp_use(const struct asp_clock *clock)
 {
     double most = 0;
@@ -30,8 +30,7 @@ static double asp_use(const struct asp_clock *clock)
     for (uint32_t i = 0; i < clock->links_count; i++) {
         const struct asp_link *link = &clock->links[i];
         double capacity = asp_capacity(clock, link);
-        double load = (double)link->backlog_bytes + (double)clock->made_bytes;
-        double use = capacity > 0 ? load / capacity : link->backlog_bytes > 0 ? 1 : 0;
+        double use = capacity > 0 ? (double)link->backlog_bytes / capacity : 0;
 
         most = use > most ? use : most;
     }
@@ -71,10 +70,19 @@ void asp_step(struct asp *a, const struct asp_clock *clock)
     a->soft = a->soft > 1 || a->over ? 1 : a->soft < ASP_LEAST ? ASP_LEAST : a->soft;
 }
 
+/* Clocks that a piece may be on its way before readers are told. Half of what the mirror clock
+ * allows: a barrier stops those who read what is late, before the clock stops everybody. */
+static double asp_patience(const struct asp *a)
+{
+    uint64_t half = a->config.staleness / 2;
+
+    return a->config.staleness == UINT64_MAX || half == 0 ? 1 : (double)half;
+}
+
 bool asp_raises(const struct asp *a, const struct asp_clock *clock, const struct asp_link *link)
 {
     double capacity = asp_capacity(clock, link);
-    double load = (double)link->backlog_bytes + (double)clock->made_bytes;
 
-    return a->config.barrier && clock->made_bytes > 0 && capacity > 0 && load > capacity;
+    return a->config.barrier && clock->made_bytes > 0 && capacity > 0 &&
+           (double)link->backlog_bytes > capacity * asp_patience(a);
 }

@@ -24,6 +24,7 @@ enum asp_goal {
 struct asp_config {
     enum asp_goal goal;
     bool barrier;          /* Selective barriers are raised. */
+    uint64_t staleness;    /* Clocks that a site may be ahead of another; UINT64_MAX: any. */
     uint64_t budget_bytes; /* To send in all of the run; zero: no limit. */
     uint64_t clocks;       /* In which to spend it; zero: not known, so it is spent evenly over
                             * as many clocks as there have been so far. */
@@ -32,7 +33,7 @@ struct asp_config {
 /* A link to another site, as measured. */
 struct asp_link {
     uint64_t bytes_per_s;   /* What it drained when it was busy; zero: not known. */
-    uint64_t backlog_bytes; /* Handed to it, or waiting for it, and not acknowledged. */
+    uint64_t backlog_bytes; /* What it has still to drain, with what this clock has made. */
 };
 
 /* What a clock was like. */

@@ -30,10 +30,10 @@ static struct asp asp_of(enum asp_goal goal, uint64_t budget_bytes, uint64_t clo
     return a;
 }
 
-/* One link, one clock of a second. */
-static void step(struct asp *a, uint64_t number, uint64_t made, uint64_t rate, uint64_t backlog)
+/* One link, one clock of a second; @before: what the link had still to drain of clocks before. */
+static void step(struct asp *a, uint64_t number, uint64_t made, uint64_t rate, uint64_t before)
 {
-    struct asp_link link = {.bytes_per_s = rate, .backlog_bytes = backlog};
+    struct asp_link link = {.bytes_per_s = rate, .backlog_bytes = before + made};
     struct asp_clock clock = {.clock = number,
                               .took_ns = SECOND_NS,
                               .made_bytes = made,
@@ -74,7 +74,7 @@ static void test_the_soft_threshold_follows_the_use_of_the_link(void **state)
         {"what waits counts: band", 200, 1000, 300, 0.5},
         {"what waits counts: busy", 0, 1000, 900, 0.8},
         {"rate not known, all drained", 700, 0, 0, 0.4},
-        {"rate not known, something waits", 700, 0, 1, 0.8},
+        {"rate not known, something waits", 700, 0, 1, 0.4},
     };
 
     (void)state;
@@ -124,7 +124,9 @@ static void test_it_rises_faster_than_it_sinks(void **state)
 
 static void test_the_busiest_link_decides(void **state)
 {
-    struct asp_link links[] = {{.bytes_per_s = 100000}, {.bytes_per_s = 1000}, {0}};
+    struct asp_link links[] = {{.bytes_per_s = 100000, .backlog_bytes = 900},
+                               {.bytes_per_s = 1000, .backlog_bytes = 900},
+                               {.backlog_bytes = 900}};
     struct asp_clock clock = {.clock = 1,
                               .took_ns = SECOND_NS,
                               .made_bytes = 900,
@@ -158,9 +160,10 @@ static void test_without_links_and_without_time_nothing_is_divided_by_zero(void 
     asp_step(&a, &clock);
     soft_is(&a, 0.64);
     assert_false(asp_raises(&a, &clock, &link));
-    link.backlog_bytes = 1;
+    link.backlog_bytes = 10;
     asp_step(&a, &clock);
-    soft_is(&a, 1);
+    soft_is(&a, 0.512);
+    assert_false(asp_raises(&a, &clock, &link));
 }
 
 static void test_goal_cost_sends_only_what_must_be_sent(void **state)
@@ -271,7 +274,8 @@ static void test_a_barrier_is_raised_when_a_link_cannot_drain_the_clock(void **s
 
     (void)state;
     for (uint32_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct asp_link link = {.bytes_per_s = rows[i].rate, .backlog_bytes = rows[i].backlog};
+        struct asp_link link = {.bytes_per_s = rows[i].rate,
+                                .backlog_bytes = rows[i].backlog + rows[i].made};
         struct asp_clock clock = {.clock = 1,
                                   .took_ns = rows[i].took_ns,
                                   .made_bytes = rows[i].made,
@@ -284,6 +288,32 @@ static void test_a_barrier_is_raised_when_a_link_cannot_drain_the_clock(void **s
         if (asp_raises(&a, &clock, &link) != rows[i].raises) {
             fail_msg("%s: should %sraise a barrier", rows[i].what, rows[i].raises ? "" : "not ");
         }
+    }
+}
+
+/* Half of the clocks that the mirror clock allows, but one at least; if it allows any number, one.
+ */
+static void test_a_barrier_comes_before_the_mirror_clock(void **state)
+{
+    static const struct {
+        uint64_t staleness, clocks;
+    } rows[] = {{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 2}, {16, 8}, {UINT64_MAX, 1}};
+
+    (void)state;
+    for (uint32_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct asp_link link = {.bytes_per_s = 1000, .backlog_bytes = rows[i].clocks * 1000};
+        struct asp_clock clock = {.clock = 1,
+                                  .took_ns = SECOND_NS,
+                                  .made_bytes = 1,
+                                  .copies = 1,
+                                  .links = &link,
+                                  .links_count = 1};
+        struct asp a = asp_of(ASP_SPEED, 0, 0);
+
+        a.config.staleness = rows[i].staleness;
+        assert_false(asp_raises(&a, &clock, &link));
+        link.backlog_bytes++;
+        assert_true(asp_raises(&a, &clock, &link));
     }
 }
 
@@ -355,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_a_budget_counts_every_copy),
         cmocka_unit_test(test_a_budget_without_an_end_is_spent_evenly),
         cmocka_unit_test(test_a_barrier_is_raised_when_a_link_cannot_drain_the_clock),
+        cmocka_unit_test(test_a_barrier_comes_before_the_mirror_clock),
         cmocka_unit_test(test_many_clocks_lead_to_a_use_between_the_bounds),
         cmocka_unit_test(test_a_threshold_in_the_band_rests),
     };

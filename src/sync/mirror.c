@@ -376,6 +376,7 @@ void mirror_ask(struct mirror *m, uint32_t site)
     struct mirror_site *s = &m->sites[site];
 
     s->doubt = true;
+    s->missed = 0;
     s->request++;
     s->report_due = true;
     s->early.number = 0;
@@ -432,6 +433,9 @@ static void mirror_resume(struct mirror *m, uint32_t peer, const struct mirror_r
     /* Fresh: from now on all is kept for it. It may have got pieces of ours in somebody's copy. */
     s->confirmed = r->fresh || r->stable < m->floor ? m->floor : r->stable;
     s->sent = m->sent;
+    for (uint64_t p = m->log_first; p < m->log_end; p++) {
+        mirror_at(m, p)->known |= mirror_at(m, p)->known != 0 ? mirror_bit(peer) : 0;
+    }
     s->report_due = true; /* It may have to know that we do not keep what it wants. */
     mirror_rewind(m, peer, s->confirmed);
     mirror_ways_look(m, MIRROR_NOBODY);
@@ -486,12 +490,35 @@ static enum mirror_fit mirror_fit(uint64_t has, const struct mirror_range *r)
     return r->prev > has ? MIRROR_EARLY : MIRROR_ACROSS;
 }
 
-/* The sites with parts that are not known are asked to send them directly. */
-static void mirror_miss(struct mirror *m, const struct mirror_range *ranges, uint32_t count)
+/* The sites with parts that are not known are asked to send them directly. One that was asked will
+ * send most of it anyhow: it is asked again when its answer is there, and for what is not in it.
+ * But what comes straight from it is the answer, and that has a hole now. */
+static void mirror_miss(struct mirror *m, const struct mirror_range *ranges, uint32_t count,
+                        bool straight)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (ranges[i].site != MIRROR_SELF && ranges[i].number > m->sites[ranges[i].site].stable) {
+        struct mirror_site *s = &m->sites[ranges[i].site];
+
+        if (ranges[i].site == MIRROR_SELF || ranges[i].number <= s->stable) {
+            continue;
+        }
+        if (s->doubt && !straight) {
+            s->missed = ranges[i].number > s->missed ? ranges[i].number : s->missed;
+        } else {
             mirror_ask(m, ranges[i].site);
+        }
+    }
+}
+
+/* A mark that counts: it may end the doubt, or show that the answer was given too early. */
+static void mirror_answered(struct mirror *m, uint32_t site, const struct mirror_mark *mark)
+{
+    struct mirror_site *s = &m->sites[site];
+
+    if (s->doubt && mark->whole) {
+        s->doubt = false;
+        if (s->missed > mark->number) {
+            mirror_ask(m, site);
         }
     }
 }
@@ -542,12 +569,13 @@ void mirror_hold(struct mirror *m, const struct mirror_range *ranges, uint32_t c
 
 void mirror_lose(struct mirror *m, const struct mirror_range *ranges, uint32_t count)
 {
-    mirror_miss(m, ranges, count);
+    mirror_miss(m, ranges, count, true);
     mirror_unhold(m, ranges, count);
 }
 
 enum mirror_verdict mirror_judge(struct mirror *m, uint32_t chunk,
-                                 const struct mirror_range *ranges, uint32_t count, bool held)
+                                 const struct mirror_range *ranges, uint32_t count, bool held,
+                                 bool straight)
 {
     enum mirror_verdict verdict = mirror_verdict(m, chunk, ranges, count);
     uint64_t *has = m->contained + (size_t)chunk * MIRROR_SITES_MAX;
@@ -560,7 +588,7 @@ enum mirror_verdict mirror_judge(struct mirror *m, uint32_t chunk,
         }
     }
     if (verdict == MIRROR_REFUSE) {
-        mirror_miss(m, ranges, count);
+        mirror_miss(m, ranges, count, straight);
     }
     if (held && verdict != MIRROR_HOLD) {
         mirror_unhold(m, ranges, count);
@@ -601,9 +629,11 @@ static void mirror_settle_mark(struct mirror *m, uint32_t site)
 
     if (s->early.number > 0 && (!s->doubt || s->early.answer == s->request) &&
         mirror_follows(s, &s->early)) {
-        s->doubt = s->doubt && !s->early.whole;
-        mirror_stabilise(m, site, &s->early);
+        struct mirror_mark mark = s->early;
+
         s->early.number = 0;
+        mirror_stabilise(m, site, &mark);
+        mirror_answered(m, site, &mark);
     }
 }
 
@@ -625,8 +655,8 @@ void mirror_marked(struct mirror *m, uint32_t peer, const struct mirror_mark *ma
         return;
     }
     if (mirror_follows(s, mark)) {
-        s->doubt = s->doubt && !mark->whole;
         mirror_stabilise(m, mark->site, mark);
+        mirror_answered(m, mark->site, mark);
         mirror_settle_mark(m, mark->site);
     } else if (mark->number > s->early.number ||
                (mark->number == s->early.number && mark->clock > s->early.clock)) {
@@ -725,7 +755,7 @@ bool mirror_tick(struct mirror *m, int64_t now_ns)
         changed = mirror_tick_site(m, i, now_ns) || changed;
         if (s->confirmed >= s->sent) {
             s->moved_ns = now_ns;
-        } else if (s->up && s->greeted && !s->fresh && s->sent > s->direct &&
+        } else if (s->up && s->greeted && !s->fresh && !mirror_is_straight(m, i, s->sent) &&
                    m->config.stall_ns > 0 && now_ns - s->moved_ns >= m->config.stall_ns) {
             s->moved_ns = now_ns;
             mirror_rewind(m, i, s->confirmed);
@@ -904,6 +934,7 @@ enum err mirror_restore_piece(struct mirror *m, uint32_t chunk, uint64_t prev, u
         .prev = prev,
         .number = number,
         .clock = clock,
+        .known = UINT64_MAX,
     };
     uint64_t made = m->made[chunk];
     enum err rc = mirror_append(m, &piece);

@@ -173,6 +173,7 @@ struct mirror_site {
     bool torn;          /* It has forgotten a part of what we have, or has what we never got. */
     bool doubt;         /* Something is missing: believe only the answer to .request. */
     uint32_t request;
+    uint64_t missed; /* While it was asked already, as far as this: is that in the answer? */
     struct mirror_mark early; /* Its .from is above .stable, or pieces are held; number 0: none. */
     uint32_t holding;         /* Pieces with parts of it that are held. */
 
@@ -281,8 +282,8 @@ void mirror_next(struct mirror *m, uint32_t peer, struct mirror_frame *out);
 /* It was taken over for sending. */
 void mirror_sent(struct mirror *m, uint32_t peer, const struct mirror_frame *frame, int64_t now_ns);
 
-/* Bytes of our pieces that wait to go to that site, by whatever way; and the @index-th payload of
- * these, or NULL. */
+/* Bytes of our pieces that wait to go to that site, by whatever way; of each chunk only the
+ * largest, for they go together. And the @index-th payload of these pieces, or NULL. */
 uint64_t mirror_waiting_bytes(const struct mirror *m, uint32_t site);
 void *mirror_waiting(const struct mirror *m, uint32_t site, uint32_t index);
 
@@ -302,9 +303,11 @@ void mirror_down(struct mirror *m, uint32_t peer, int64_t now_ns);
 MUST_USE enum err mirror_hear(struct mirror *m, uint32_t peer, const struct mirror_report *report,
                               int64_t now_ns);
 
-/* A piece came; or @held: one that was held is looked at again. */
+/* A piece came; or @held: one that was held is looked at again. @straight: from the site that made
+ * it, not through hubs. */
 enum mirror_verdict mirror_judge(struct mirror *m, uint32_t chunk,
-                                 const struct mirror_range *ranges, uint32_t count, bool held);
+                                 const struct mirror_range *ranges, uint32_t count, bool held,
+                                 bool straight);
 /* A piece came that cannot be judged yet: it is held. */
 void mirror_hold(struct mirror *m, const struct mirror_range *ranges, uint32_t count);
 /* A piece that is held cannot be any longer. */

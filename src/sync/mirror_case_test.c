@@ -74,17 +74,17 @@ static void test_a_merged_piece_is_taken_whole_or_not_at_all(void **state)
 
     (void)state;
     testing_mesh(&m, &plain, 3);
-    assert_int_equal(mirror_judge(&m, 0, ranges, 2, false), MIRROR_TAKE);
-    assert_int_equal(mirror_judge(&m, 0, ranges, 2, false), MIRROR_DROP);
+    assert_int_equal(mirror_judge(&m, 0, ranges, 2, false, true), MIRROR_TAKE);
+    assert_int_equal(mirror_judge(&m, 0, ranges, 2, false, true), MIRROR_DROP);
     assert_int_equal(testing_judge(&m, 1, 1, nr(0), nr(2)), MIRROR_TAKE);
     testing_mark(&m, 3, 1, nr(0), nr(2), 1);
-    assert_int_equal(mirror_judge(&m, 1, ranges, 2, false), MIRROR_REFUSE);
+    assert_int_equal(mirror_judge(&m, 1, ranges, 2, false, true), MIRROR_REFUSE);
     assert_int_equal(mirror_contained(&m, 1, 2), 0);
     assert_true(m.sites[2].doubt);
     assert_false(m.sites[1].doubt); /* What is stable of it needs no asking. */
     assert_int_equal(testing_judge(&m, 2, 2, nr(0), nr(4)), MIRROR_TAKE);
     ranges[0] = (struct mirror_range){1, nr(2), nr(3)};
-    assert_int_equal(mirror_judge(&m, 2, ranges, 2, false), MIRROR_REFUSE);
+    assert_int_equal(mirror_judge(&m, 2, ranges, 2, false, true), MIRROR_REFUSE);
     assert_true(m.sites[1].doubt);
     mirror_deinit(&m);
 }
@@ -96,12 +96,12 @@ static void test_a_merged_piece_with_an_early_part_is_held_for_all_its_sites(voi
 
     (void)state;
     testing_mesh(&m, &plain, 2);
-    assert_int_equal(mirror_judge(&m, 0, ranges, 2, false), MIRROR_HOLD);
+    assert_int_equal(mirror_judge(&m, 0, ranges, 2, false, true), MIRROR_HOLD);
     assert_int_equal(m.sites[1].holding, 1);
     assert_int_equal(m.sites[2].holding, 1);
     assert_int_equal(mirror_contained(&m, 0, 1), 0);
     assert_int_equal(testing_judge(&m, 0, 2, nr(0), nr(1)), MIRROR_TAKE);
-    assert_int_equal(mirror_judge(&m, 0, ranges, 2, true), MIRROR_TAKE);
+    assert_int_equal(mirror_judge(&m, 0, ranges, 2, true, true), MIRROR_TAKE);
     assert_int_equal(m.sites[1].holding + m.sites[2].holding, 0);
     mirror_deinit(&m);
 }
@@ -113,8 +113,8 @@ static void test_what_is_our_own_is_known(void **state)
 
     (void)state;
     testing_mesh(&m, &plain, 1);
-    assert_int_equal(mirror_judge(&m, 0, ranges, 1, false), MIRROR_DROP);
-    assert_int_equal(mirror_judge(&m, 0, ranges, 2, false), MIRROR_REFUSE);
+    assert_int_equal(mirror_judge(&m, 0, ranges, 1, false, true), MIRROR_DROP);
+    assert_int_equal(mirror_judge(&m, 0, ranges, 2, false, true), MIRROR_REFUSE);
     assert_int_equal(mirror_contained(&m, 0, MIRROR_SELF), 0);
     assert_true(m.sites[1].doubt);
     mirror_deinit(&m);
@@ -223,7 +223,7 @@ static void test_a_held_piece_that_is_lost_is_asked_for(void **state)
 
     (void)state;
     testing_mesh(&m, &plain, 1);
-    assert_int_equal(mirror_judge(&m, 0, &range, 1, false), MIRROR_HOLD);
+    assert_int_equal(mirror_judge(&m, 0, &range, 1, false, true), MIRROR_HOLD);
     testing_mark(&m, 1, 1, nr(0), nr(2), 1);
     mirror_lose(&m, &range, 1);
     assert_int_equal(m.sites[1].holding, 0);
@@ -339,7 +339,7 @@ static void test_a_piece_that_cannot_be_judged_yet_keeps_marks_back(void **state
     testing_mark(&m, 1, 1, nr(0), nr(1), 1);
     assert_int_equal(m.sites[1].stable, nr(0));
     assert_int_equal(mirror_grow(&m, 1), OK);
-    assert_int_equal(mirror_judge(&m, TESTING_CHUNKS, &range, 1, true), MIRROR_TAKE);
+    assert_int_equal(mirror_judge(&m, TESTING_CHUNKS, &range, 1, true, true), MIRROR_TAKE);
     assert_int_equal(m.sites[1].stable, nr(1));
     mirror_deinit(&m);
 }

@@ -98,7 +98,6 @@ static void mirror_take_pieces(struct mirror *m, uint32_t peer, struct mirror_pi
                                const struct mirror_need *need, struct mirror_frame *out)
 {
     struct list *end = &m->pieces_of[first->chunk];
-    bool again = first->number <= m->sites[peer].sent;
 
     out->straight = need->straight;
     out->passed = need->groups;
@@ -107,7 +106,8 @@ static void mirror_take_pieces(struct mirror *m, uint32_t peer, struct mirror_pi
         struct mirror_piece *p = mirror_piece_of(link);
         struct mirror_need its;
 
-        if (p->number > m->stored || (p != first && again)) {
+        if (p->number > m->stored ||
+            (p != first && ((first->known | p->known) & mirror_bit(peer)) != 0)) {
             return;
         }
         its = mirror_need(m, peer, p);
@@ -219,10 +219,15 @@ uint64_t mirror_waiting_bytes(const struct mirror *m, uint32_t site)
 {
     uint64_t bytes = 0;
 
-    for (uint64_t place = m->log_first; place < m->log_end; place++) {
-        const struct mirror_piece *p = mirror_at(m, place);
+    for (uint32_t c = 0; c < m->chunks_count; c++) {
+        uint32_t most = 0;
 
-        bytes += mirror_waits(m, site, p) ? p->bytes : 0;
+        LIST_FOREACH (link, &m->pieces_of[c]) {
+            const struct mirror_piece *p = mirror_piece_of(link);
+
+            most = mirror_waits(m, site, p) && p->bytes > most ? p->bytes : most;
+        }
+        bytes += most;
     }
     return bytes;
 }
@@ -361,6 +366,7 @@ static void mirror_sent_piece(struct mirror *m, uint32_t peer, struct mirror_pie
 {
     if (frame->straight) {
         p->sent |= mirror_bit(peer);
+        p->known |= mirror_bit(peer);
         if (m->sites[peer].sent < p->number) {
             m->sites[peer].sent = p->number;
         }
@@ -370,8 +376,9 @@ static void mirror_sent_piece(struct mirror *m, uint32_t peer, struct mirror_pie
     for (uint32_t i = 1; i < m->sites_count && frame->passed != 0; i++) {
         struct mirror_site *s = &m->sites[i];
 
-        if ((frame->passed >> s->group & 1) != 0 && s->sent < p->number) {
-            s->sent = p->number;
+        if ((frame->passed >> s->group & 1) != 0) {
+            p->known |= mirror_bit(i);
+            s->sent = s->sent < p->number ? p->number : s->sent;
         }
     }
 }

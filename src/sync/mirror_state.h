@@ -21,6 +21,7 @@ struct mirror_piece {
     uint64_t number;
     uint64_t clock;
     uint64_t sent;   /* Bits: sites that we sent it to ourselves. */
+    uint64_t known;  /* Bits: sites that may have it, as it was sent once. */
     uint32_t passed; /* Bits: groups it went to by hubs. */
 };
 

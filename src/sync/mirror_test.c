@@ -124,7 +124,7 @@ static void often(const char *what, const struct totals *t, uint64_t count, uint
 static void often_in_any(const struct totals *t)
 {
     often("taken", t, t->taken, 5000);
-    often("dropped", t, t->dropped, 500);
+    often("dropped", t, t->dropped, 300);
     often("merged", t, t->merged, 500);
     often("lost sessions", t, t->lost, 500);
     often("paused sessions", t, t->paused, 100);

@@ -52,7 +52,7 @@ static uint32_t passes(struct mirror *m, uint32_t peer, uint32_t chunk, uint32_t
 
     assert_int_equal(mirror_pass(m, peer, chunk, 1, groups, &range, 1, TESTING_BYTES, keep, &kept),
                      OK);
-    (void)mirror_judge(m, chunk, &range, 1, false);
+    (void)mirror_judge(m, chunk, &range, 1, false, true);
     assert_true(mirror_invariant(m));
     return kept;
 }
@@ -681,6 +681,85 @@ static void test_what_could_not_be_passed_on_at_all_is_in_no_mark(void **state)
     mirror_deinit(&m);
 }
 
+static const struct mirror_config mesh = {.staleness = 2, .life = 1};
+
+/* What hubs bring while the site's own answer is on its way is mostly in that; it is asked again
+ * when the answer is there, and only if something is not in it. */
+static void test_a_site_is_asked_once_for_all_that_hubs_bring_in_vain(void **state)
+{
+    struct mirror_range ranges[] = {{1, nr(0), nr(2)}, {2, nr(0), nr(3)}};
+    struct mirror m;
+    uint32_t asked;
+
+    (void)state;
+    testing_mesh(&m, &mesh, 4);
+    for (uint32_t c = 0; c < 3; c++) {
+        assert_int_equal(testing_judge(&m, c, 1, nr(0), nr(2)), MIRROR_TAKE);
+    }
+    assert_int_equal(mirror_judge(&m, 0, ranges, 2, false, false), MIRROR_REFUSE);
+    asked = m.sites[2].request;
+    ranges[1].number = nr(5);
+    assert_int_equal(mirror_judge(&m, 1, ranges, 2, false, false), MIRROR_REFUSE);
+    assert_int_equal(m.sites[2].request, asked);
+    testing_mark(&m, 2, 2, nr(0), nr(5), 5); /* The whole answer, with all of that. */
+    assert_false(m.sites[2].doubt);
+    assert_int_equal(m.sites[2].request, asked);
+
+    ranges[1] = (struct mirror_range){2, nr(0), nr(7)};
+    assert_int_equal(mirror_judge(&m, 0, ranges, 2, false, false), MIRROR_REFUSE);
+    ranges[1].number = nr(9);
+    assert_int_equal(mirror_judge(&m, 1, ranges, 2, false, false), MIRROR_REFUSE);
+    assert_int_equal(m.sites[2].request, asked + 1);
+    testing_mark(&m, 2, 2, nr(0), nr(8), 8); /* Too early for the second. */
+    assert_true(m.sites[2].doubt);
+    assert_int_equal(m.sites[2].request, asked + 2);
+    assert_int_equal(m.sites[2].stable, nr(8));
+
+    ranges[1].number = nr(11); /* The answer itself does not fit: there will be no better one. */
+    assert_int_equal(mirror_judge(&m, 2, ranges, 2, false, true), MIRROR_REFUSE);
+    assert_int_equal(m.sites[2].request, asked + 3);
+    mirror_deinit(&m);
+}
+
+/* Chunk after chunk goes with all that has come together of it meanwhile. */
+static void test_what_waited_goes_together_chunk_by_chunk(void **state)
+{
+    const struct mirror_frame *frame;
+    struct mirror m;
+
+    (void)state;
+    testing_mesh(&m, &mesh, 3);
+    for (uint64_t clock = 1; clock <= 3; clock++) {
+        for (uint32_t c = 0; c < 3; c++) {
+            testing_make(&m, c, clock);
+        }
+        mirror_advance(&m, clock);
+    }
+    assert_int_equal(mirror_waiting_bytes(&m, 1), 3 * TESTING_BYTES);
+    for (uint32_t c = 0; c < 3; c++) {
+        frame = testing_send(&m, 1);
+        assert_int_equal(frame->kind, MIRROR_PIECE);
+        assert_int_equal(frame->chunk, c);
+        assert_int_equal(frame->token_count, 3);
+        assert_int_equal(frame->clock, 3);
+    }
+    assert_int_equal(mirror_waiting_bytes(&m, 1), 0);
+    assert_int_equal(testing_sends_mark(&m, 1).clock, 3);
+
+    /* Again, after its session was lost: it may have some of it, so each piece goes alone. */
+    mirror_down(&m, 1, 0);
+    mirror_up(&m, 1, true, 0);
+    testing_request(&m, 1, nr(0));
+    for (uint32_t i = 0; i < 9; i++) {
+        do {
+            frame = testing_send(&m, 1);
+        } while (frame->kind == MIRROR_MARKS);
+        assert_int_equal(frame->kind, MIRROR_PIECE);
+        assert_int_equal(frame->token_count, 1);
+    }
+    mirror_deinit(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -712,6 +791,8 @@ int main(void)
         cmocka_unit_test(test_after_the_time_all_are_waited_for_again),
         cmocka_unit_test(test_what_is_lost_for_want_of_memory_is_in_no_mark),
         cmocka_unit_test(test_what_could_not_be_passed_on_at_all_is_in_no_mark),
+        cmocka_unit_test(test_a_site_is_asked_once_for_all_that_hubs_bring_in_vain),
+        cmocka_unit_test(test_what_waited_goes_together_chunk_by_chunk),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

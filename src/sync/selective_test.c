@@ -129,11 +129,11 @@ static void test_a_barrier_goes_when_its_piece_has_come(void **state)
     raise_one(&s, &m, 1, 2, 5, 10, 0);
     assert_false(selective_look(&s, &m, 1));
     range.number = 4;
-    assert_int_equal(mirror_judge(&m, 1, &range, 1, false), MIRROR_TAKE);
+    assert_int_equal(mirror_judge(&m, 1, &range, 1, false, true), MIRROR_TAKE);
     assert_false(selective_look(&s, &m, 1));
     assert_false(may_read(&s, 1, 10, 1));
     range = (struct mirror_range){.site = 2, .prev = 4, .number = 6};
-    assert_int_equal(mirror_judge(&m, 1, &range, 1, false), MIRROR_TAKE);
+    assert_int_equal(mirror_judge(&m, 1, &range, 1, false, true), MIRROR_TAKE);
     assert_false(selective_look(&s, &m, 0));
     assert_true(selective_look(&s, &m, 1));
     assert_true(may_read(&s, 1, 10, 1));

@@ -637,7 +637,7 @@ static inline void testing_held(struct testing_fleet *f, uint32_t at)
         moved = false;
         for (uint32_t i = 0; i < s->held_count && !moved; i++) {
             struct testing_letter l = s->held[i];
-            enum mirror_verdict v = mirror_judge(&s->m, l.chunk, l.ranges, l.count, true);
+            enum mirror_verdict v = mirror_judge(&s->m, l.chunk, l.ranges, l.count, true, true);
 
             if (v == MIRROR_HOLD) {
                 continue;
@@ -675,7 +675,8 @@ static inline void testing_piece(struct testing_fleet *f, uint32_t from, uint32_
                          OK);
         testing_token_drop(f, t);
     }
-    switch (mirror_judge(&s->m, l->chunk, l->ranges, l->count, false)) {
+    switch (mirror_judge(&s->m, l->chunk, l->ranges, l->count, false,
+                         l->count == 1 && l->ranges[0].site == s->index_of[from])) {
     case MIRROR_TAKE:
         testing_take(f, at, l);
         testing_held(f, at);

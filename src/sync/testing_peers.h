@@ -201,7 +201,7 @@ static inline enum mirror_verdict testing_judge(struct mirror *m, uint32_t chunk
                                                 uint64_t prev, uint64_t number)
 {
     struct mirror_range range = {.site = site, .prev = prev, .number = number};
-    enum mirror_verdict verdict = mirror_judge(m, chunk, &range, 1, false);
+    enum mirror_verdict verdict = mirror_judge(m, chunk, &range, 1, false, true);
 
     assert_true(mirror_invariant(m));
     return verdict;
@@ -212,7 +212,7 @@ static inline enum mirror_verdict testing_judge_held(struct mirror *m, uint32_t 
 {
     struct mirror_range range = {.site = site, .prev = prev, .number = number};
 
-    return mirror_judge(m, chunk, &range, 1, true);
+    return mirror_judge(m, chunk, &range, 1, true, true);
 }
 
 #endif

@@ -11,10 +11,11 @@ from site_of import LIMIT_S, until
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "OPERATING.md"
 STOP = "<!-- test: stop -->"
+FILE = "<!-- test: file "
 
 
 def steps():
-    """Commands and stops, in the order of the page."""
+    """Commands, stops and files (with their text), in the order of the page."""
     code = False
     lines = iter(PAGE.read_text().splitlines())
     for line in lines:
@@ -26,6 +27,10 @@ def steps():
             yield line
         elif line == STOP:
             yield line
+        elif line.startswith(FILE):
+            assert next(lines).startswith("```")
+            text = "".join(part + "\n" for part in iter(lambda: next(lines), "```"))
+            yield line.split()[3], text
 
 
 def free_port(count):
@@ -45,13 +50,14 @@ def free_port(count):
 class Page:
     def __init__(self, strait):
         self.strait = strait
-        self.ports = {p: str(free_port(2)) for p in ("7400", "7410", "7420", "7430")}
+        self.ports = {p: str(free_port(2))
+                      for p in ("7400", "7410", "7420", "7430", "7450", "7460")}
         self.running = []
         self.ran = []
 
     def here(self, command):
         """The command, for this machine."""
-        command = command.replace("10.1.0.5", "127.0.0.1")
+        command = re.sub(r"10\.[12]\.0\.5", "127.0.0.1", command)
         for port, ours in self.ports.items():
             command = command.replace(":" + port, ":" + ours)
         if "--insecure" in command and " server " in command and "--listen" not in command:
@@ -104,7 +110,9 @@ def test_every_command_of_the_page_works(strait):
     page = Page(strait)
     try:
         for step in steps():
-            if step == STOP:
+            if isinstance(step, tuple):
+                (strait.folder / step[0]).write_text(page.here(step[1]))
+            elif step == STOP:
                 page.stop()
             elif step.endswith(" &"):
                 page.begin(page.here(step[:-2]))

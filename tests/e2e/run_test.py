@@ -204,7 +204,7 @@ def test_sites_say_what_they_shared_and_what_it_cost(sites):
     assert all(site["shared"]["pieces_made"] > 0 for site in summary["sites"])
     assert summary["budget"]["used_gb"] == pytest.approx(summary["wan_bytes"] * 1e-9)
     again = sites.json("run", "r/run.yaml", "--no-record")
-    assert again["objective"] == pytest.approx(summary["objective"], rel=1e-9)
+    assert again["objective"] == pytest.approx(summary["objective"], rel=1e-8)
     assert again["wan_bytes"] == summary["wan_bytes"]
 
 
@@ -216,12 +216,6 @@ def test_one_file_has_three_layouts(sites):
     assert plain["objective"] == pytest.approx(lan["objective"], rel=0.01)
     assert lan["time_s"] < many["time_s"] < plain["time_s"]
     assert [len(run["sites"]) for run in (many, plain, lan)] == [2, 1, 1]
-
-
-def test_several_sites_are_not_for_processes_yet(sites):
-    text = sites.fails(78, "STRAIT-0403", "run", "a.yaml", "--on", "local", "-o", "r")
-    assert "a.yaml:6: sites: they are 2, and --on local runs one site; use --on sim" in text
-    assert not (sites.folder / "r").exists()
 
 
 def test_records_do_not_land_where_one_happens_to_be(small):

@@ -1,0 +1,506 @@
+/* strait compare: the same file with different ways to synchronise, or records that there are. */
+
+#include "cli/compare.h"
+
+#include "base/mem.h"
+#include "base/nearest.h"
+#include "cli/commands.h"
+#include "cli/figure.h"
+#include "cli/run.h"
+#include "run/bill.h"
+#include "run/set.h"
+#include "run/sim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    COMPARE_SETS_MAX = 48, /* A run takes 64, and we have some of our own. */
+    COMPARE_JOBS_MAX = 256,
+    COMPARE_TEXT_BYTES_MAX = 1 << 20,
+};
+
+/* What is asked for. */
+
+static bool compare_is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* The next of "lan,gaia-bsp"; false: there is none. */
+static bool compare_next_name(const char **list, char out[COMPARE_NAME_BYTES])
+{
+    size_t size = strcspn(*list, ",");
+
+    if (**list == '\0') {
+        return false;
+    }
+    (void)snprintf(out, COMPARE_NAME_BYTES, "%.*s",
+                   size < COMPARE_NAME_BYTES ? (int)size : COMPARE_NAME_BYTES - 1, *list);
+    *list += size + ((*list)[size] == ',');
+    return true;
+}
+
+static enum cli_exit compare_check_only(struct cli_context *ctx, const char *only)
+{
+    char name[COMPARE_NAME_BYTES];
+
+    while (only != NULL && compare_next_name(&only, name)) {
+        struct nearest near;
+        bool found = false;
+
+        nearest_init(&near, name);
+        for (size_t i = 0; compare_names[i] != NULL; i++) {
+            found = found || strcmp(compare_names[i], name) == 0;
+            nearest_offer(&near, compare_names[i]);
+        }
+        if (!found) {
+            return cli_error(ctx, CLI_ERROR_BAD_VALUE, "strait help compare",
+                             "--only: there is no setting '%s': %s", name,
+                             nearest_hint(&near, "there are"));
+        }
+    }
+    return CLI_DONE;
+}
+
+static bool compare_wanted(const char *only, const char *name)
+{
+    char one[COMPARE_NAME_BYTES];
+
+    if (only == NULL) {
+        return true;
+    }
+    while (compare_next_name(&only, one)) {
+        if (strcmp(one, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void compare_add(struct compare *c, const char *name)
+{
+    CHECK(c->count < COMPARE_RUNS_MAX);
+    (void)snprintf(c->runs[c->count++].name, COMPARE_NAME_BYTES, "%s", name);
+}
+
+/* Lan sets the goal, so it is always there; what needs something that the file has not is left
+ * out, unless somebody asked for it. */
+static enum cli_exit compare_choose(struct cli_context *ctx, const struct run_file *f,
+                                    struct compare *c)
+{
+    const char *only = cli_text(ctx, "only");
+    bool budget = run_bill_has_budget(f);
+
+    for (size_t i = 0; compare_names[i] != NULL; i++) {
+        const char *name = compare_names[i];
+        bool moves = strcmp(name, "centralised") == 0, free = strcmp(name, "gaia-bsp-free") == 0;
+        bool asked = only != NULL && compare_wanted(only, name);
+
+        if (!compare_wanted(only, name) && i > 0) {
+            continue;
+        }
+        if (moves && f->job.data_gb <= 0) {
+            if (asked) {
+                return cli_error(ctx, CLI_ERROR_RUN_FILE, NULL,
+                                 "%s: centralised moves the data first, and the file does not say "
+                                 "how much that is: add data_gb to its job",
+                                 cli_argument(ctx, 0));
+            }
+            (void)err_text_set(&c->note, OK,
+                               "Centralised is left out: the file does not say how much data it "
+                               "would move (job.data_gb).");
+            continue;
+        }
+        if (free && !budget) {
+            if (asked) {
+                return cli_error(ctx, CLI_ERROR_RUN_FILE, NULL,
+                                 "%s: gaia-bsp-free is gaia-bsp without its budget, and the file "
+                                 "has none",
+                                 cli_argument(ctx, 0));
+            }
+            continue;
+        }
+        compare_add(c, name);
+    }
+    c->lan = 0;
+    c->base = compare_find(c, "plain-bsp");
+    return CLI_DONE;
+}
+
+/* Output. */
+
+static enum cli_exit compare_write(struct cli_context *ctx, const char *dir, const char *name,
+                                   const char *chars)
+{
+    char path[COMPARE_PATH_BYTES + 32];
+    FILE *f;
+    bool good;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+    f = fopen(path, "we");
+    good = f != NULL && fputs(chars, f) >= 0;
+    good = f != NULL && fclose(f) == 0 && good;
+    return good ? CLI_DONE : cli_error(ctx, CLI_ERROR_FILE, NULL, "%s: %s", path, strerror(errno));
+}
+
+/* compare.json and compare.csv beside the records. */
+static enum cli_exit compare_keep(struct cli_context *ctx, const struct compare *c,
+                                  const json_t *json, const char *csv)
+{
+    char *chars = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    enum cli_exit status;
+
+    if (c->dir[0] == '\0') {
+        free(chars);
+        return CLI_DONE;
+    }
+    if (chars == NULL) {
+        return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot write compare.json");
+    }
+    status = compare_write(ctx, c->dir, "compare.json", chars);
+    free(chars);
+    return status == CLI_DONE ? compare_write(ctx, c->dir, "compare.csv", csv) : status;
+}
+
+static void compare_print(struct cli_context *ctx, const struct compare *c)
+{
+    struct compare_view view = {.compare = c,
+                                .wide = cli_flag(ctx, "wide"),
+                                .color = ctx->color_out,
+                                .utf8 = figure_utf8(),
+                                .width = ctx->width};
+    struct text text;
+
+    if (text_init(&text, COMPARE_TEXT_BYTES_MAX) == OK) {
+        compare_view(&view, &text);
+        cli_out(ctx, "%s", text.chars);
+        text_deinit(&text);
+    }
+    if (c->dir[0] != '\0') {
+        cli_out(ctx, "  %srecords%s %s\n", cli_style(ctx->color_out, CLI_FAINT),
+                cli_style(ctx->color_out, CLI_PLAIN), c->dir);
+    }
+}
+
+static enum cli_exit compare_show(struct cli_context *ctx, const struct compare *c)
+{
+    json_t *json = compare_json(c);
+    enum cli_exit status;
+    struct text csv;
+
+    if (json == NULL || text_init(&csv, COMPARE_TEXT_BYTES_MAX) != OK) {
+        json_decref(json);
+        return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot show what came out");
+    }
+    compare_csv(c, &csv);
+    status = compare_keep(ctx, c, json, csv.chars);
+    if (ctx->json) {
+        enum cli_exit printed = cli_json(ctx, json);
+
+        status = status == CLI_DONE ? printed : status;
+    } else {
+        if (cli_flag(ctx, "csv")) {
+            cli_out(ctx, "%s", csv.chars);
+        } else {
+            compare_print(ctx, c);
+        }
+        json_decref(json);
+    }
+    text_deinit(&csv);
+    return status;
+}
+
+/* A run that failed, or of which nothing is known, makes the whole a failure; one that diverged or
+ * came too late is a result. */
+static enum cli_exit compare_verdict(const struct compare *c)
+{
+    for (uint32_t i = 0; i < c->count; i++) {
+        const struct compare_run *r = &c->runs[i];
+
+        if (!r->known || strcmp(r->outcome.end, "failed") == 0) {
+            return CLI_FAILED;
+        }
+    }
+    return CLI_DONE;
+}
+
+/* A run file. */
+
+static enum cli_exit compare_open_dir(struct cli_context *ctx, const struct run_file *f,
+                                      struct compare *c)
+{
+    char path[COMPARE_PATH_BYTES + 32], name[COMPARE_NAME_BYTES + 16];
+    struct err_text text = {""};
+    const char *said = cli_text(ctx, "output");
+
+    if (said != NULL && strlen(said) > 1000) {
+        return cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL, "--output: too long a path");
+    }
+    (void)snprintf(name, sizeof(name), "%.64s-compare", f->name);
+    if (said != NULL) {
+        (void)snprintf(c->dir, sizeof(c->dir), "%s", said);
+    } else {
+        run_default_dir(name, c->dir, sizeof(c->dir));
+    }
+    (void)snprintf(path, sizeof(path), "%s/compare.json", c->dir);
+    if (access(path, F_OK) == 0) {
+        return cli_error(ctx, CLI_ERROR_EXISTS, NULL,
+                         "%s holds another comparison: choose another folder", c->dir);
+    }
+    return run_folder_make(c->dir, &text) == OK
+               ? CLI_DONE
+               : cli_error(ctx, CLI_ERROR_FILE, NULL, "%s", text.text);
+}
+
+static enum cli_exit compare_run_file(struct cli_context *ctx, const struct run_file *f,
+                                      const char *const *sets, uint32_t sets_count)
+{
+    struct compare *c = mem_zalloc(sizeof(*c));
+    struct compare_go_config config = {.path = cli_argument(ctx, 0),
+                                       .file = f,
+                                       .sets = sets,
+                                       .sets_count = sets_count,
+                                       .jobs = (uint32_t)cli_number(ctx, "jobs")};
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    enum cli_exit status;
+
+    if (c == NULL) {
+        return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot compare anything");
+    }
+    (void)snprintf(c->title, sizeof(c->title), "%.63s", f->name);
+    config.jobs = config.jobs > 0 ? config.jobs : cores > 0 ? (uint32_t)cores : 1;
+    status = compare_choose(ctx, f, c);
+    if (status == CLI_DONE) {
+        status = compare_open_dir(ctx, f, c);
+    }
+    if (status == CLI_DONE) {
+        status = compare_go(ctx, &config, c);
+        if (status == CLI_DONE || (status != CLI_FAILED && c->runs[c->lan].known)) {
+            enum cli_exit shown = compare_show(ctx, c);
+
+            status = status != CLI_DONE ? status : shown != CLI_DONE ? shown : compare_verdict(c);
+        }
+    }
+    mem_free(c);
+    return status;
+}
+
+/* What can be compared at all. */
+static enum cli_exit compare_check_file(struct cli_context *ctx, const struct run_file *f)
+{
+    const char *path = cli_argument(ctx, 0);
+
+    if (f->parts_count < 2) {
+        return cli_error(ctx, CLI_ERROR_RUN_FILE, NULL,
+                         "%s: it has %s, and layouts can be compared for several sites only: write "
+                         "sites instead of servers and workers",
+                         path, f->parts_count == 0 ? "no sites" : "one site");
+    }
+    if (f->evaluate.every == 0) {
+        return cli_error(ctx, CLI_ERROR_RUN_FILE, NULL,
+                         "%s: evaluate.every is 0, and runs are compared by their evaluations: "
+                         "write a number of clocks",
+                         path);
+    }
+    return CLI_DONE;
+}
+
+static enum cli_exit compare_file(struct cli_context *ctx)
+{
+    const char *path = cli_argument(ctx, 0), *sets[COMPARE_SETS_MAX];
+    struct err_text text = {""};
+    struct run_file *f = NULL;
+    uint32_t count = 0;
+    enum cli_exit status;
+    enum err rc;
+
+    for (const char *s; (s = cli_text_at(ctx, "set", count)) != NULL; count++) {
+        if (count == COMPARE_SETS_MAX) {
+            return cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL, "--set: more than %d settings",
+                             COMPARE_SETS_MAX);
+        }
+        sets[count] = s;
+    }
+    rc = run_set_load(path, sets, count, &f, &text);
+    if (rc == OK) {
+        rc = run_sim_check(f, path, &text);
+    }
+    if (rc != OK) {
+        run_file_free(f);
+        return rc == ERR_NOT_FOUND || rc == ERR_IO
+                   ? cli_error(ctx, CLI_ERROR_FILE, NULL, "%s", text.text)
+               : rc == ERR_INVALID ? cli_error(ctx, CLI_ERROR_BAD_VALUE, "strait help compare",
+                                               "--set %s", text.text)
+                                   : cli_error(ctx, CLI_ERROR_RUN_FILE, NULL, "%s", text.text);
+    }
+    status = compare_check_file(ctx, f);
+    if (status == CLI_DONE) {
+        status = compare_run_file(ctx, f, sets, count);
+    }
+    run_file_free(f);
+    return status;
+}
+
+/* Records. */
+
+/* Called after its folder; two of one name after the whole path. */
+static void compare_name_record(struct compare *c, const char *path)
+{
+    struct compare_run *r = &c->runs[c->count];
+    char copy[COMPARE_PATH_BYTES];
+    size_t size;
+    char *slash;
+    struct text name;
+
+    (void)snprintf(r->record, sizeof(r->record), "%.1024s", path);
+    (void)snprintf(copy, sizeof(copy), "%s", r->record);
+    size = strlen(copy);
+    while (size > 1 && copy[size - 1] == '/') {
+        copy[--size] = '\0';
+    }
+    slash = strrchr(copy, '/');
+    text_init_fixed(&name, r->name, sizeof(r->name));
+    text_add_printable(&name, slash == NULL || slash[1] == '\0' ? copy : slash + 1);
+    if (compare_find(c, r->name) != COMPARE_NONE) {
+        text_clear(&name);
+        text_add_printable(&name,
+                           size >= sizeof(r->name) ? copy + size - sizeof(r->name) + 1 : copy);
+    }
+}
+
+static enum cli_exit compare_read_records(struct cli_context *ctx, struct compare *c)
+{
+    for (const char *path; (path = cli_argument(ctx, c->count)) != NULL;) {
+        struct compare_run *r = &c->runs[c->count];
+        struct err_text text = {""};
+
+        if (c->count == COMPARE_RUNS_MAX) {
+            return cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL, "more than %d records",
+                             COMPARE_RUNS_MAX);
+        }
+        compare_name_record(c, path);
+        if (run_outcome_load(path, &r->outcome, &text) != OK ||
+            run_scalars_load(path, r->outcome.rising, &r->scalars, &text) != OK) {
+            return cli_error(ctx, CLI_ERROR_FILE, NULL, "%s", text.text);
+        }
+        r->known = true;
+        r->state = COMPARE_DONE;
+        r->reached = strcmp(r->outcome.end, "goal") == 0;
+        c->count++;
+    }
+    return CLI_DONE;
+}
+
+static enum cli_exit compare_records(struct cli_context *ctx)
+{
+    const char *base = cli_text(ctx, "base");
+    struct compare *c;
+    enum cli_exit status;
+
+    if (cli_argument(ctx, 1) == NULL) {
+        return cli_error(ctx, CLI_ERROR_MISSING_ARGUMENT, "strait help compare",
+                         "%s is one record: name two or more, or a run file", cli_argument(ctx, 0));
+    }
+    c = mem_zalloc(sizeof(*c));
+    if (c == NULL) {
+        return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot compare anything");
+    }
+    c->lan = COMPARE_NONE;
+    status = compare_read_records(ctx, c);
+    if (status == CLI_DONE) {
+        (void)snprintf(c->title, sizeof(c->title), "%u records", c->count);
+        c->base = base == NULL ? 0 : compare_find(c, base);
+        status = c->base != COMPARE_NONE
+                     ? compare_show(ctx, c)
+                     : cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL,
+                                 "--base: there is no record '%s' among them; the first is '%s'",
+                                 base, c->runs[0].name);
+    }
+    mem_free(c);
+    return status;
+}
+
+static enum cli_exit compare_run(struct cli_context *ctx)
+{
+    enum cli_exit status = compare_check_only(ctx, cli_text(ctx, "only"));
+
+    if (status != CLI_DONE) {
+        return status;
+    }
+    if (compare_is_folder(cli_argument(ctx, 0))) {
+        return compare_records(ctx);
+    }
+    if (cli_argument(ctx, 1) != NULL) {
+        return cli_error(ctx, CLI_ERROR_EXTRA_ARGUMENT, "strait help compare",
+                         "%s is a run file: name nothing but it, or records only",
+                         cli_argument(ctx, 0));
+    }
+    return compare_file(ctx);
+}
+
+const struct cli_command cli_command_compare = {
+    .path = "compare",
+    .summary = "run a file with different ways to synchronise, and compare",
+    .group = CLI_GROUP_RUN,
+    .paragraphs =
+        (const char *const[]){
+            "FILE is a run file with several sites. It is simulated with all of it in one region "
+            "(lan) until the objective has converged; then as one site that is stretched over all "
+            "regions (plain-bsp, plain-ssp), with a copy of the model at each site (gaia-bsp, "
+            "gaia-ssp), with copies that wait for nobody (async), and after moving all data into "
+            "one region (centralised, if the file has job.data_gb), each until it is as good as "
+            "lan was. If the file has a budget, gaia-bsp-free runs without it. The table has "
+            "the time to that goal, clocks, traffic, dollars and the part of all changes that was "
+            "not significant.",
+            "Every run is a process of its own with a record of its own, in one folder with "
+            "compare.json and compare.csv. Runs are limited by stop.clocks and stop.time of the "
+            "file, else by ten times lan's clocks. Ctrl-C ends them and shows what there is.",
+            "With folders instead of a file, records of earlier runs are compared: the first is "
+            "what the others are compared to, or that of --base.",
+            NULL},
+    .arguments =
+        (const struct cli_argument[]){{.placeholder = "FILE",
+                                       .help = "a run file with sites, or two or more records",
+                                       .kind = CLI_FILE,
+                                       .repeats = true},
+                                      {0}},
+    .options =
+        (const struct cli_option[]){
+            {.name = "set",
+             .placeholder = "KEY=VALUE",
+             .repeats = true,
+             .help = "take this instead of what the file says, as in job.options.lr=0.1"},
+            {.name = "only",
+             .placeholder = "NAMES",
+             .help = "only these, with commas: plain-bsp, plain-ssp, gaia-bsp, gaia-ssp, async, "
+                     "centralised, gaia-bsp-free; lan is always run"},
+            CLI_OPTION_NUMBER("jobs", "N", NULL,
+                              "runs at once; default: as many as there are processors", 1,
+                              COMPARE_JOBS_MAX),
+            {.name = "base", .placeholder = "NAME", .help = "the record to compare others with"},
+            {.name = "output",
+             .letter = 'o',
+             .placeholder = "DIR",
+             .kind = CLI_DIR,
+             .help = "where to keep the records; default: a new folder below "
+                     "~/.local/state/strait/runs"},
+            {.name = "wide", .help = "more columns, and where the time went in every run"},
+            {.name = "csv", .help = "print the table as CSV"},
+            {0}},
+    .examples =
+        (const struct cli_example[]){
+            {"strait compare runs/gaia-mf-3.yaml", "all of them"},
+            {"strait compare runs/gaia-mf-3.yaml --only plain-bsp,gaia-bsp -o here", "two of them"},
+            {"strait compare here/lan here/gaia-bsp", "records that there are"},
+            {0}},
+    .run = compare_run,
+};

@@ -1,0 +1,487 @@
+/* Comparisons as a table with bars and sentences, as CSV and as JSON. */
+
+#include "cli/compare.h"
+#include "cli/figure.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    VIEW_NAME = 14,      /* Columns of a name. */
+    VIEW_BARS_REST = 32, /* Columns beside the bars. */
+    VIEW_BARS_MIN = 10,
+    VIEW_CELL_BYTES = 48,
+    VIEW_SENTENCE_BYTES = 2048,
+};
+
+uint32_t compare_find(const struct compare *c, const char *name)
+{
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (strcmp(c->runs[i].name, name) == 0) {
+            return i;
+        }
+    }
+    return COMPARE_NONE;
+}
+
+/* Its time can be compared: it has reached the goal, or nobody set one. */
+static bool view_timed(const struct compare *c, uint32_t run)
+{
+    const struct compare_run *r = run < c->count ? &c->runs[run] : NULL;
+
+    return r != NULL && r->known && r->outcome.time_s > 0 && (r->reached || !c->goal.there);
+}
+
+double compare_speed(const struct compare *c, uint32_t run)
+{
+    return view_timed(c, run) && view_timed(c, c->base)
+               ? c->runs[c->base].outcome.time_s / c->runs[run].outcome.time_s
+               : (double)NAN;
+}
+
+double compare_by_lan(const struct compare *c, uint32_t run)
+{
+    return view_timed(c, run) && view_timed(c, c->lan)
+               ? c->runs[run].outcome.time_s / c->runs[c->lan].outcome.time_s
+               : (double)NAN;
+}
+
+/* "goal" is what every run was sent to. */
+static const char *view_end(const struct compare *c, const struct compare_run *r)
+{
+    return !r->known                                              ? "no result"
+           : c->goal.there && strcmp(r->outcome.end, "goal") == 0 ? "reached"
+                                                                  : r->outcome.end;
+}
+
+/* The table. */
+
+/* A cell that ends in its column, with a space before it; what is beyond ASCII is not in there. */
+static void view_cell(struct text *out, int width, const char *chars)
+{
+    text_addf(out, " %*s", width, chars);
+}
+
+static void view_ratio(struct text *out, int width, double value)
+{
+    char cell[VIEW_CELL_BYTES];
+
+    (void)snprintf(cell, sizeof(cell), value >= 100 ? "%.0f" : "%.2f", value);
+    view_cell(out, width, isfinite(value) ? cell : "-");
+}
+
+static void view_usd(struct text *out, int width, bool known, double usd)
+{
+    char cell[VIEW_CELL_BYTES];
+
+    (void)snprintf(cell, sizeof(cell), usd >= 100 ? "$%.2f" : "$%.4f", usd);
+    view_cell(out, width, known ? cell : "no price");
+}
+
+static void view_heads(const struct compare_view *v, struct text *out)
+{
+    const struct compare *c = v->compare;
+    char speed[COMPARE_NAME_BYTES + 4] = "";
+
+    if (c->base != COMPARE_NONE) {
+        (void)snprintf(speed, sizeof(speed), "x %.12s",
+                       c->lan != COMPARE_NONE ? "plain" : c->runs[c->base].name);
+    }
+    text_addf(out, "  %s%-*s %-11s %7s %12s", cli_style(v->color, CLI_FAINT), VIEW_NAME, "", "end",
+              "clocks", "time");
+    if (c->base != COMPARE_NONE) {
+        text_addf(out, " %*s", c->lan != COMPARE_NONE ? 7 : 14, speed);
+    }
+    text_addf(out, "%s %9s %10s", c->lan != COMPARE_NONE ? "   x lan" : "", "WAN GB", "dollars");
+    if (v->wide) {
+        text_addf(out, " %10s %10s %10s", "computing", "waiting", "transfer");
+    }
+    text_addf(out, " %9s %10s%s\n", "kept back", "objective", cli_style(v->color, CLI_PLAIN));
+}
+
+/* What the columns from dollars on say. */
+static void view_rest(const struct compare_view *v, const struct run_outcome *o, struct text *out)
+{
+    char cell[VIEW_CELL_BYTES];
+    struct text t;
+
+    view_usd(out, 10, o->priced, o->cost.total);
+    if (v->wide) {
+        view_usd(out, 10, o->priced, o->cost.compute);
+        view_usd(out, 10, o->priced, o->cost.waiting);
+        view_usd(out, 10, o->priced, o->cost.transfer);
+    }
+    (void)snprintf(cell, sizeof(cell), "%.1f %%", o->insignificant * 100);
+    view_cell(out, 9, isfinite(o->insignificant) ? cell : "-");
+    text_init_fixed(&t, cell, sizeof(cell));
+    figure_number(o->objective, &t);
+    view_cell(out, 10, cell);
+    text_add(out, "\n");
+}
+
+static void view_row(const struct compare_view *v, uint32_t index, struct text *out)
+{
+    const struct compare *c = v->compare;
+    const struct compare_run *r = &c->runs[index];
+    const struct run_outcome *o = &r->outcome;
+    char cell[VIEW_CELL_BYTES];
+    struct text t;
+
+    text_addf(out, "  %s%-*s%s %-11.11s", cli_style(v->color, CLI_NAME), VIEW_NAME, r->name,
+              cli_style(v->color, CLI_PLAIN), view_end(c, r));
+    if (!r->known) {
+        text_addf(out, " %s\n", r->why.text);
+        return;
+    }
+    (void)snprintf(cell, sizeof(cell), "%" PRIu64, o->clocks);
+    view_cell(out, 7, cell);
+    text_init_fixed(&t, cell, sizeof(cell));
+    figure_time(o->time_s, &t);
+    view_cell(out, 12, cell);
+    if (c->base != COMPARE_NONE) {
+        view_ratio(out, c->lan != COMPARE_NONE ? 7 : 14, compare_speed(c, index));
+    }
+    if (c->lan != COMPARE_NONE) {
+        view_ratio(out, 7, compare_by_lan(c, index));
+    }
+    (void)snprintf(cell, sizeof(cell), "%.4g", (double)o->wan_bytes * 1e-9);
+    view_cell(out, 9, cell);
+    view_rest(v, o, out);
+}
+
+static void view_bars(const struct compare_view *v, struct text *out)
+{
+    const struct compare *c = v->compare;
+    int cells = v->width - VIEW_BARS_REST;
+    double most = 0;
+
+    for (uint32_t i = 0; i < c->count; i++) {
+        most =
+            c->runs[i].known && c->runs[i].outcome.time_s > most ? c->runs[i].outcome.time_s : most;
+    }
+    if (most <= 0) {
+        return;
+    }
+    text_addf(out, "\n  %s%s%s\n", cli_style(v->color, CLI_FAINT),
+              c->goal.there ? "time to the goal" : "time", cli_style(v->color, CLI_PLAIN));
+    for (uint32_t i = 0; i < c->count; i++) {
+        const struct compare_run *r = &c->runs[i];
+
+        if (!r->known) {
+            continue;
+        }
+        text_addf(out, "  %-*s %s", VIEW_NAME, r->name,
+                  cli_style(v->color, view_timed(c, i) ? CLI_GOOD : CLI_DOUBTFUL));
+        figure_length(r->outcome.time_s / most, cells < VIEW_BARS_MIN ? VIEW_BARS_MIN : cells,
+                      v->utf8, out);
+        text_addf(out, "%s ", cli_style(v->color, CLI_PLAIN));
+        figure_time(r->outcome.time_s, out);
+        text_addf(out, "%s\n", view_timed(c, i) ? "" : ", and not there");
+    }
+}
+
+/* Sentences. */
+
+/* Words of @chars in lines of at most @width columns, all indented. */
+static void view_wrap(const char *chars, int width, struct text *out)
+{
+    int column = 0;
+
+    while (*chars != '\0') {
+        size_t size = strcspn(chars, " ");
+
+        if (column > 2 && column + 1 + (int)size > width) {
+            text_add(out, "\n");
+            column = 0;
+        }
+        text_add(out, column == 0 ? "  " : " ");
+        text_add_bytes(out, chars, size);
+        column += (column == 0 ? 2 : 1) + (int)size;
+        chars += size + strspn(chars + size, " ");
+    }
+    text_add(out, column > 0 ? "\n" : "");
+}
+
+static void view_goal(const struct compare *c, struct text *out)
+{
+    const struct compare_goal *g = &c->goal;
+    const struct run_outcome *lan;
+
+    if (!g->there) {
+        return;
+    }
+    lan = &c->runs[c->lan].outcome;
+    text_add(out, "The goal is ");
+    figure_number(g->objective, out);
+    text_addf(out, " (%s): what lan had ", lan->objective_is);
+    if (g->converged) {
+        text_addf(out, "when it had changed by less than %.3g %% over %u clocks", g->change * 100,
+                  g->change_clocks);
+    } else {
+        text_addf(out, "at its end, without having converged (less than %.3g %% over %u clocks)",
+                  g->change * 100, g->change_clocks);
+    }
+    text_addf(out, "; it was that good at clock %" PRIu64 " for the first time. ", g->clock);
+    if (g->limit_clocks > 0) {
+        text_addf(out, "The others have %" PRIu64 " clocks for it (%s).", g->limit_clocks,
+                  g->limit_said ? "stop.clocks of the file" : "ten times those of lan");
+    } else {
+        text_add(out, "The others have the time that the file gives them.");
+    }
+    if (lan->scale < 1) {
+        text_addf(out, " Scale 1:%.6g: bytes and dollars as at full size.", 1 / lan->scale);
+    }
+}
+
+/* "34 % computing, 60 % reading, 6 % ending clocks" */
+static void view_parts(const struct run_outcome *o, struct text *out)
+{
+    double all = o->compute_s + o->read_s + o->end_s;
+
+    if (all > 0) {
+        text_addf(out,
+                  "%.0f %% of the workers' time computing, %.0f %% reading, %.0f %% ending "
+                  "clocks",
+                  o->compute_s / all * 100, o->read_s / all * 100, o->end_s / all * 100);
+    }
+    if (o->waited_clock_s > 0 || o->waited_barrier_s > 0 || o->waited_room_s > 0) {
+        text_add(out, "; reads waited ");
+        figure_time(o->waited_clock_s, out);
+        text_add(out, " for other sites' clocks, ");
+        figure_time(o->waited_barrier_s, out);
+        text_add(out, " for barriers, ");
+        figure_time(o->waited_room_s, out);
+        text_add(out, " for room");
+    }
+}
+
+/* How near it came, and where its time went. */
+static void view_missed(const struct compare *c, const struct compare_run *r, struct text *out)
+{
+    text_addf(out, "%s ", r->name);
+    if (c->goal.there && r->scalars.last_clock > 0) {
+        text_add(out, "came to ");
+        figure_number(r->scalars.best, out);
+        text_addf(out, " at clock %" PRIu64 "; ", r->scalars.best_clock);
+    }
+    if (r->outcome.why.text[0] != '\0') {
+        text_addf(out, "%s; ", r->outcome.why.text);
+    }
+    view_parts(&r->outcome, out);
+    text_add(out, ".");
+}
+
+static void view_change(const char *what, double with, double without, struct text *out)
+{
+    if (isfinite(with) && isfinite(without) && without > 0) {
+        text_addf(out, "%s%+.1f %%", what, (with / without - 1) * 100);
+    } else {
+        text_addf(out, "%s-", what);
+    }
+}
+
+/* What a budget cost, and what it saved, against the same run without it. */
+static void view_budget(const struct compare *c, struct text *out)
+{
+    uint32_t with = compare_find(c, "gaia-bsp"), without = compare_find(c, "gaia-bsp-free");
+    const struct run_outcome *a, *b;
+
+    if (with == COMPARE_NONE || without == COMPARE_NONE || !c->runs[with].known ||
+        !c->runs[without].known) {
+        return;
+    }
+    a = &c->runs[with].outcome;
+    b = &c->runs[without].outcome;
+    text_add(out, "The budget (");
+    if (isfinite(a->budget.max_usd)) {
+        text_addf(out, "$%g%s", a->budget.max_usd, isfinite(a->budget.max_gb) ? ", " : "");
+    }
+    if (isfinite(a->budget.max_gb)) {
+        text_addf(out, "%g GB", a->budget.max_gb);
+    }
+    text_addf(out, ") %s gaia-bsp: ", a->budget.bound ? "bound" : "did not bind");
+    text_addf(out, "%" PRIu64 " clocks instead of %" PRIu64, a->clocks, b->clocks);
+    view_change(", time ", a->time_s, b->time_s, out);
+    text_add(out, ", objective ");
+    figure_number(a->objective, out);
+    text_add(out, " instead of ");
+    figure_number(b->objective, out);
+    view_change("; traffic ", (double)a->wan_bytes, (double)b->wan_bytes, out);
+    view_change(", dollars ", a->cost.total, b->cost.total, out);
+    text_add(out, ".");
+}
+
+static void view_prices(const struct compare *c, struct text *out)
+{
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (c->runs[i].known && !c->runs[i].outcome.priced) {
+            text_addf(out, "Dollars are not known: %s.", c->runs[i].outcome.note.text);
+            return;
+        }
+    }
+}
+
+static void view_sentence(const struct compare_view *v,
+                          void (*say)(const struct compare *c, struct text *out), struct text *out)
+{
+    char chars[VIEW_SENTENCE_BYTES] = "";
+    struct text t;
+
+    text_init_fixed(&t, chars, sizeof(chars));
+    say(v->compare, &t);
+    view_wrap(chars, v->width, out);
+}
+
+void compare_view(const struct compare_view *v, struct text *out)
+{
+    const struct compare *c = v->compare;
+
+    text_addf(out, "%s%s%s\n", cli_style(v->color, CLI_HEADING), c->title,
+              cli_style(v->color, CLI_PLAIN));
+    view_heads(v, out);
+    for (uint32_t i = 0; i < c->count; i++) {
+        view_row(v, i, out);
+    }
+    view_bars(v, out);
+    text_add(out, "\n");
+    view_sentence(v, view_goal, out);
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (c->runs[i].known && (!c->goal.there || !c->runs[i].reached || v->wide)) {
+            char chars[VIEW_SENTENCE_BYTES];
+            struct text t;
+
+            text_init_fixed(&t, chars, sizeof(chars));
+            view_missed(c, &c->runs[i], &t);
+            view_wrap(chars, v->width, out);
+        }
+    }
+    view_sentence(v, view_budget, out);
+    view_sentence(v, view_prices, out);
+    view_wrap(c->note.text, v->width, out);
+}
+
+/* For other programs. */
+
+static void csv_real(double value, struct text *out)
+{
+    text_add(out, ",");
+    if (isfinite(value)) {
+        topo_print_number(value, out);
+    }
+}
+
+/* Folders may be called anything. */
+static void csv_word(const char *word, struct text *out)
+{
+    if (strpbrk(word, ",\"\n\r") == NULL) {
+        text_add(out, word);
+        return;
+    }
+    text_add(out, "\"");
+    for (; *word != '\0'; word++) {
+        text_add_bytes(out, word, 1);
+        text_add(out, *word == '"' ? "\"" : "");
+    }
+    text_add(out, "\"");
+}
+
+void compare_csv(const struct compare *c, struct text *out)
+{
+    text_add(out, "name,end,reached,clocks,time_s,speed,by_lan,wan_bytes,compute_usd,waiting_usd,"
+                  "transfer_usd,total_usd,insignificant,objective,best,compute_s,read_s,end_s,"
+                  "waited_clock_s,waited_barrier_s,waited_room_s,move_s\n");
+    for (uint32_t i = 0; i < c->count; i++) {
+        const struct compare_run *r = &c->runs[i];
+        const struct run_outcome *o = &r->outcome;
+
+        if (!r->known) {
+            csv_word(r->name, out);
+            text_add(out, ",,0,,,,,,,,,,,,,,,,,,,\n");
+            continue;
+        }
+        csv_word(r->name, out);
+        text_addf(out, ",%s,%d,%" PRIu64, o->end, r->reached, o->clocks);
+        csv_real(o->time_s, out);
+        csv_real(compare_speed(c, i), out);
+        csv_real(compare_by_lan(c, i), out);
+        text_addf(out, ",%" PRIu64, o->wan_bytes);
+        csv_real(o->cost.compute, out);
+        csv_real(o->cost.waiting, out);
+        csv_real(o->cost.transfer, out);
+        csv_real(o->cost.total, out);
+        csv_real(o->insignificant, out);
+        csv_real(o->objective, out);
+        csv_real(r->scalars.last_clock > 0 ? r->scalars.best : (double)NAN, out);
+        csv_real(o->compute_s, out);
+        csv_real(o->read_s, out);
+        csv_real(o->end_s, out);
+        csv_real(o->waited_clock_s, out);
+        csv_real(o->waited_barrier_s, out);
+        csv_real(o->waited_room_s, out);
+        csv_real(o->move_s, out);
+        text_add(out, "\n");
+    }
+}
+
+static json_t *json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *json_run(const struct compare *c, uint32_t index)
+{
+    const struct compare_run *r = &c->runs[index];
+    const struct run_outcome *o = &r->outcome;
+    json_t *run = json_pack("{s:s, s:s, s:b, s:s}", "name", r->name, "record", r->record, "reached",
+                            (int)r->reached, "why", r->known ? o->why.text : r->why.text);
+
+    if (run == NULL || !r->known) {
+        return run;
+    }
+    (void)json_object_update_new(
+        run, json_pack("{s:s, s:I, s:f, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o}",
+                       "end", o->end, "clocks", (json_int_t)o->clocks, "time_s", o->time_s, "speed",
+                       json_number(compare_speed(c, index)), "by_lan",
+                       json_number(compare_by_lan(c, index)), "wan_bytes", (json_int_t)o->wan_bytes,
+                       "compute_usd", json_number(o->cost.compute), "waiting_usd",
+                       json_number(o->cost.waiting), "transfer_usd", json_number(o->cost.transfer),
+                       "total_usd", json_number(o->cost.total), "cost_note", o->note.text,
+                       "insignificant", json_number(o->insignificant), "objective",
+                       json_number(o->objective), "best",
+                       json_number(r->scalars.last_clock > 0 ? r->scalars.best : (double)NAN)));
+    (void)json_object_update_new(
+        run, json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "compute_s", o->compute_s, "read_s",
+                       o->read_s, "end_s", o->end_s, "waited_clock_s", o->waited_clock_s,
+                       "waited_barrier_s", o->waited_barrier_s, "waited_room_s", o->waited_room_s,
+                       "move_s", json_number(o->move_s)));
+    return run;
+}
+
+static json_t *json_goal(const struct compare *c)
+{
+    const struct compare_goal *g = &c->goal;
+    const struct run_outcome *lan;
+
+    if (!g->there) {
+        return json_null();
+    }
+    lan = &c->runs[c->lan].outcome;
+    return json_pack("{s:f, s:s, s:b, s:b, s:f, s:i, s:I, s:o}", "objective", g->objective,
+                     "objective_is", lan->objective_is, "rising", (int)lan->rising, "converged",
+                     (int)g->converged, "change", g->change, "change_clocks", (int)g->change_clocks,
+                     "clock", (json_int_t)g->clock, "limit_clocks",
+                     g->limit_clocks > 0 ? json_integer((json_int_t)g->limit_clocks) : json_null());
+}
+
+json_t *compare_json(const struct compare *c)
+{
+    json_t *runs = json_array();
+
+    for (uint32_t i = 0; i < c->count; i++) {
+        (void)json_array_append_new(runs, json_run(c, i));
+    }
+    return json_pack("{s:s, s:o, s:s?, s:s?, s:o, s:s}", "run", c->title, "goal", json_goal(c),
+                     "base", c->base < c->count ? c->runs[c->base].name : NULL, "dir",
+                     c->dir[0] != '\0' ? c->dir : NULL, "runs", runs, "note", c->note.text);
+}

@@ -1,0 +1,681 @@
+/* Servers of several sites with their threads, over loopback: they share, come back, and refuse
+ * whom they must. */
+
+#include "loop/clock.h"
+#include "net/pki_ca.h"
+#include "node/control.h"
+#include "node/server_testing.h"
+#include "wire/mirror.h"
+
+/* libuv closes its descriptors by a bare system call, which the sanitizer does not see. Here
+ * servers die while others go on and write files: a number that is used again is then taken for the
+ * old one. */
+__attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
+
+const char *__tsan_default_suppressions(void)
+{
+    return "race:dir_drop\nrace:dir_walk_folder\n";
+}
+
+/* Two sites that share, each with its servers' threads and its workers. */
+
+enum { PAIR_LANES = 2, PAIR_WORKERS = 2, PAIR_TRIES = 50 };
+
+struct pair {
+    struct loop *loop;
+    struct node_site sites[2];
+    struct node_other_site others[2]; /* What each is told of the other. */
+    struct node_between betweens[2];
+    struct owner owners[2];
+    struct crew crews[2];
+    char folder[32];   /* What the second site stores; empty: nothing. */
+    const char *certs; /* The folder of an authority's members; NULL: in the clear. */
+};
+
+static struct net_tls_config tls_of(const char *certs, const char *name, char paths[3][256])
+{
+    (void)snprintf(paths[0], 256, "%s/%s/%s.crt", certs, name, name);
+    (void)snprintf(paths[1], 256, "%s/%s/%s.key", certs, name, name);
+    (void)snprintf(paths[2], 256, "%s/%s/ca.crt", certs, name);
+    return (struct net_tls_config){.cert_path = paths[0],
+                                   .key_path = paths[1],
+                                   .ca_path = paths[2],
+                                   .roles_accepted =
+                                       WIRE_ROLE_WORKER | WIRE_ROLE_SERVER | WIRE_ROLE_OPERATOR,
+                                   .roles_dialled = WIRE_ROLE_SERVER};
+}
+
+static void pair_init(struct pair *p, struct loop *loop, enum node_delivery delivery, bool stored)
+{
+    static const char *const names[] = {"east", "west"};
+
+    *p = (struct pair){.loop = loop};
+    if (stored) {
+        (void)snprintf(p->folder, sizeof(p->folder), "/tmp/strait-pair-XXXXXX");
+        assert_non_null(mkdtemp(p->folder));
+    }
+    for (int i = 0; i < 2; i++) {
+        p->owners[i].loop = loop;
+        p->sites[i] = testing_site_of("bsp", 0, delivery, PAIR_LANES, PAIR_WORKERS);
+        p->sites[i].checkpoint_every = stored && i == 1 ? 2 : 0;
+        p->sites[i].checkpoint_keep = 2;
+        (void)snprintf(p->sites[i].name, sizeof(p->sites[i].name), "%s", names[i]);
+        (void)snprintf(p->others[i].name, sizeof(p->others[i].name), "%s", names[1 - i]);
+        node_between_init(&p->betweens[i]);
+        p->betweens[i].others = &p->others[i];
+        p->betweens[i].others_count = 1;
+        p->betweens[i].threshold = 0;
+        p->betweens[i].mean = false;
+        p->betweens[i].staleness = 8;
+    }
+}
+
+/* True: it listens where the other one was told that it would. */
+static bool pair_start_one(struct pair *p, int i)
+{
+    struct owner *o = &p->owners[i];
+    struct node_server_config config = config_of(o, &p->sites[i]);
+    struct node_between gone = p->betweens[i];
+    struct err_text text = {""};
+    char paths[3][256];
+
+    if (p->certs != NULL) {
+        config.tls = tls_of(p->certs, p->sites[i].name, paths);
+        assert_int_equal(pki_identity_make(WIRE_ROLE_SERVER, p->sites[i].name, p->sites[i].name,
+                                           &config.identity, NULL),
+                         OK);
+    }
+    config.listen = p->others[1 - i].first;
+    config.between = &gone;
+    config.store = p->folder[0] == '\0' || i == 0 ? NULL : p->folder;
+    o->listening = o->ready = o->stopped = o->failed = false;
+    if (node_server_create(&config, &o->server, &text) != OK) {
+        fail_msg("%s", text.text);
+    }
+    gone = (struct node_between){.others_count = 7}; /* It was copied. */
+    owner_wait(o, &o->listening, &o->failed);
+    if (o->failed) {
+        assert_non_null(strstr(o->text, "in use"));
+        node_server_destroy(o->server);
+        o->server = NULL;
+        return false;
+    }
+    node_server_tell(o->server, NULL);
+    owner_wait(o, &o->ready, &o->failed);
+    assert_true(o->ready);
+    return true;
+}
+
+static void pair_start(struct pair *p)
+{
+    bool both = false;
+
+    for (unsigned tries = 0; !both; tries++) {
+        assert_true(tries < PAIR_TRIES);
+        for (unsigned i = 0; i < 2; i++) {
+            unsigned port = 20000 + ((unsigned)getpid() * 8 + tries * 56 + i * 4) % 12000;
+
+            p->others[1 - i].first = (struct net_address){
+                .scheme = p->certs == NULL ? NET_SCHEME_TCP : NET_SCHEME_TLS, .host = "127.0.0.1"};
+            (void)snprintf(p->others[1 - i].first.port, sizeof(p->others[1 - i].first.port), "%u",
+                           port);
+        }
+        both = pair_start_one(p, 0) && pair_start_one(p, 1);
+        for (int i = 0; i < 2 && !both; i++) {
+            node_server_destroy(p->owners[i].server);
+            p->owners[i].server = NULL;
+        }
+    }
+}
+
+/* Workers of both; the tables of the second site have so many rows. */
+static void pair_crews(struct pair *p, uint64_t lives, uint64_t rows)
+{
+    struct table_schema schemas[2] = {crew_schema(ROWS), crew_schema(rows)};
+    struct node_op ops[2][PAIR_WORKERS] = {0};
+
+    for (int i = 0; i < 2; i++) {
+        struct crew *c = &p->crews[i];
+
+        *c = (struct crew){.t = {.loop = p->loop, .lives = lives + 100 * (uint64_t)i},
+                           .count = PAIR_WORKERS,
+                           .elements = (i == 0 ? ROWS : rows) * WIDTH};
+        assert_int_equal(obs_registry_create(512, &c->t.registry), OK);
+        net_socket_transport_init(&c->t.transport, p->loop, NULL);
+        for (uint32_t w = 0; w < PAIR_WORKERS; w++) {
+            testing_worker_start_at(&c->t, w, node_server_told(p->owners[i].server, 0));
+            node_worker_table(c->t.workers[w], &schemas[i], &ops[i][w]);
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        testing_done(&p->crews[i].t, ops[i], PAIR_WORKERS);
+        p->crews[i].table = (uint16_t)ops[i][0].value;
+        for (uint32_t w = 0; w < PAIR_WORKERS; w++) {
+            node_worker_join(p->crews[i].t.workers[w], &ops[i][w]);
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        testing_done(&p->crews[i].t, ops[i], PAIR_WORKERS);
+    }
+}
+
+/* The smallest and the largest element, as the first worker of a site reads them. */
+static void pair_read(struct pair *p, int i, float *least, float *most)
+{
+    struct crew *c = &p->crews[i];
+    float *values = calloc(c->elements, sizeof(float));
+    struct node_op op = {0};
+
+    assert_non_null(values);
+    node_worker_read(c->t.workers[0], c->table, 0, c->elements, values, &op);
+    testing_done(&c->t, &op, 1);
+    *least = *most = values[0];
+    for (uint64_t k = 1; k < c->elements; k++) {
+        *least = values[k] < *least ? values[k] : *least;
+        *most = values[k] > *most ? values[k] : *most;
+    }
+    free(values);
+}
+
+/* In the end every element has @expected at both; never more. */
+static void pair_expect(struct pair *p, float expected)
+{
+    int64_t until = loop_now_ns(p->loop) + (int64_t)TESTING_WAIT_S * 1000000000;
+
+    for (int i = 0; i < 2; i++) {
+        float least = 0, most = 0;
+
+        while (least != expected || most != expected) {
+            pair_read(p, i, &least, &most);
+            assert_true(most <= expected);
+            if (loop_now_ns(p->loop) > until) {
+                fail_msg("site %d has %g to %g, not %g", i, (double)least, (double)most,
+                         (double)expected);
+            }
+            loop_turn(p->loop, 1000000);
+        }
+    }
+}
+
+/* Both are done, and each has all that the other made. */
+static void pair_settled(struct pair *p)
+{
+    int64_t until = loop_now_ns(p->loop) + (int64_t)TESTING_WAIT_S * 1000000000;
+
+    for (int i = 0; i < 2; i++) {
+        for (uint32_t lane = 0; lane < PAIR_LANES; lane++) {
+            bool settled = false;
+
+            while (!settled) {
+                const json_t *between = json_object_get(owner_ask(&p->owners[i], lane), "between");
+
+                assert_true(loop_now_ns(p->loop) < until);
+                settled = json_is_true(json_object_get(between, "settled"));
+            }
+        }
+    }
+}
+
+static void pair_close(struct pair *p)
+{
+    for (int i = 0; i < 2; i++) {
+        if (p->crews[i].count > 0) {
+            crew_close(&p->crews[i]);
+        }
+        node_server_destroy(p->owners[i].server);
+        json_decref(p->owners[i].status);
+    }
+    if (p->folder[0] != '\0') {
+        remove_folder(p->folder);
+    }
+    loop_destroy(p->loop);
+}
+
+static struct pair *pair_open(enum node_delivery delivery, bool stored)
+{
+    static struct pair p;
+    struct loop *loop;
+
+    assert_int_equal(loop_create(&loop), OK);
+    pair_init(&p, loop, delivery, stored);
+    pair_start(&p);
+    pair_crews(&p, 10, ROWS);
+    return &p;
+}
+
+static void pair_shares(enum node_delivery delivery)
+{
+    struct pair *p = pair_open(delivery, false);
+    const json_t *between, *site;
+
+    for (int round = 0; round < 5; round++) {
+        crew_round(&p->crews[0]);
+        crew_round(&p->crews[1]);
+    }
+    pair_expect(p, 5 * 2 * PAIR_WORKERS);
+    between = json_object_get(owner_ask(&p->owners[0], 1), "between");
+    site = json_array_get(json_object_get(between, "sites"), 0);
+    assert_string_equal(json_string_value(json_object_get(site, "site")), "west");
+    assert_true(json_is_true(json_object_get(site, "up")));
+    assert_false(json_is_true(json_object_get(between, "settled")));
+    assert_true(number_of(between, "pieces_taken") > 0);
+    crew_leave(&p->crews[0]);
+    crew_leave(&p->crews[1]);
+    pair_settled(p);
+    pair_close(p);
+}
+
+static void test_two_sites_share_what_their_workers_add(void **state)
+{
+    (void)state;
+    pair_shares(NODE_PULL);
+    pair_shares(NODE_BROADCAST);
+}
+
+/* As if its process had been killed; what it had acknowledged is in its store. */
+static void test_a_site_that_comes_back_catches_up(void **state)
+{
+    struct pair *p = pair_open(NODE_PULL, true);
+
+    (void)state;
+    for (int round = 0; round < 3; round++) {
+        crew_round(&p->crews[0]);
+        crew_round(&p->crews[1]);
+    }
+    node_server_destroy(p->owners[1].server);
+    p->owners[1].server = NULL;
+    for (int round = 0; round < 2; round++) {
+        crew_round(&p->crews[0]);
+    }
+    for (int tries = 0; !pair_start_one(p, 1); tries++) {
+        assert_true(tries < PAIR_TRIES);
+    }
+    for (int round = 0; round < 2; round++) {
+        crew_round(&p->crews[1]);
+    }
+    pair_expect(p, 5 * 2 * PAIR_WORKERS);
+    crew_leave(&p->crews[0]);
+    crew_leave(&p->crews[1]);
+    pair_settled(p);
+    pair_close(p);
+}
+
+/* Meeting. */
+
+/* What site @i says of the other one, on its last lane. */
+static const json_t *pair_other(struct pair *p, int i)
+{
+    const json_t *status = owner_ask(&p->owners[i], p->sites[i].lanes - 1);
+
+    return json_array_get(json_object_get(json_object_get(status, "between"), "sites"), 0);
+}
+
+static void pair_wait_up(struct pair *p, int i)
+{
+    int64_t until = loop_now_ns(p->loop) + (int64_t)TESTING_WAIT_S * 1000000000;
+
+    while (!json_is_true(json_object_get(pair_other(p, i), "up"))) {
+        assert_true(loop_now_ns(p->loop) < until);
+        loop_turn(p->loop, 1000000);
+    }
+}
+
+static void pair_wait_begun(struct pair *p, int i)
+{
+    int64_t until = loop_now_ns(p->loop) + (int64_t)TESTING_WAIT_S * 1000000000;
+    bool begun = false;
+
+    for (uint32_t lane = 0; lane < p->sites[i].lanes; lane += begun) {
+        const json_t *between = json_object_get(owner_ask(&p->owners[i], lane), "between");
+
+        begun = json_is_true(json_object_get(between, "began"));
+        assert_true(loop_now_ns(p->loop) < until);
+        loop_turn(p->loop, 1000000);
+    }
+}
+
+static void pair_wait_trouble(struct pair *p, int i, const char *part)
+{
+    int64_t until = loop_now_ns(p->loop) + (int64_t)TESTING_WAIT_S * 1000000000;
+
+    for (;;) {
+        const json_t *site = pair_other(p, i);
+        const char *trouble = json_string_value(json_object_get(site, "trouble"));
+
+        if (trouble != NULL && strstr(trouble, part) != NULL) {
+            assert_false(json_is_true(json_object_get(site, "up")));
+            return;
+        }
+        if (loop_now_ns(p->loop) > until) {
+            fail_msg("\"%s\" does not say \"%s\"", trouble == NULL ? "" : trouble, part);
+        }
+        loop_turn(p->loop, 1000000);
+    }
+}
+
+static struct pair *pair_new(const char *certs)
+{
+    static struct pair p;
+    struct loop *loop;
+
+    assert_int_equal(loop_create(&loop), OK);
+    pair_init(&p, loop, NODE_PULL, false);
+    p.certs = certs;
+    return &p;
+}
+
+static void pair_restart(struct pair *p, int i)
+{
+    node_server_destroy(p->owners[i].server);
+    p->owners[i].server = NULL;
+    for (int tries = 0; !pair_start_one(p, i); tries++) {
+        assert_true(tries < PAIR_TRIES);
+    }
+}
+
+static void test_sites_with_other_terms_refuse_each_other_until_one_is_put_right(void **state)
+{
+    struct pair *p = pair_new(NULL);
+
+    (void)state;
+    p->betweens[1].threshold = 0.5F;
+    pair_start(p);
+    pair_wait_trouble(p, 0, "threshold: 0 at site east, 0.5 at site west: all sites must have the");
+    pair_wait_trouble(p, 1, "threshold: 0 at site east, 0.5 at site west: all sites must have the");
+    p->betweens[1].threshold = 0;
+    p->betweens[1].staleness = 3;
+    pair_restart(p, 1);
+    pair_wait_trouble(p, 0, "staleness: 8 at site east, 3 at site west");
+    p->betweens[1].staleness = 8;
+    p->betweens[1].groups = 2;
+    p->others[1].group = 1;
+    pair_restart(p, 1);
+    pair_wait_trouble(p, 0, "groups: 0 at site east, {\"west\":0,\"east\":1} at site west");
+    p->betweens[1].groups = 0;
+    pair_restart(p, 1);
+    pair_wait_up(p, 0);
+    pair_wait_up(p, 1);
+    pair_close(p);
+}
+
+static void test_sites_with_other_lanes_refuse_each_other(void **state)
+{
+    struct pair *p = pair_new(NULL);
+
+    (void)state;
+    p->sites[1].lanes = 1;
+    pair_start(p);
+    pair_wait_trouble(p, 0, "fewer lanes than this site");
+    pair_wait_trouble(p, 1, "lanes: 2 at site east, 1 at site west");
+    pair_close(p);
+}
+
+static void test_sites_with_other_tables_refuse_each_other_and_go_on_alone(void **state)
+{
+    struct pair *p = pair_new(NULL);
+
+    (void)state;
+    p->betweens[0].staleness = p->betweens[1].staleness = MIRROR_UNBOUNDED;
+    pair_start(p);
+    pair_wait_begun(p, 0);
+    pair_wait_begun(p, 1);
+    pair_crews(p, 10, ROWS / 2);
+    pair_wait_trouble(p, 0, "table model is 400 x 1000 at site east and 200 x 1000 at site west");
+    pair_wait_trouble(p, 1, "table model is 400 x 1000 at site east and 200 x 1000 at site west");
+    crew_round(&p->crews[0]);
+    crew_round(&p->crews[1]);
+    crew_expect(&p->crews[0], PAIR_WORKERS);
+    crew_expect(&p->crews[1], PAIR_WORKERS);
+    pair_close(p);
+}
+
+static void test_a_site_at_the_address_of_another_is_refused(void **state)
+{
+    struct pair *p = pair_new(NULL);
+
+    (void)state;
+    pair_start(p);
+    (void)snprintf(p->others[0].name, sizeof(p->others[0].name), "north");
+    pair_restart(p, 0);
+    pair_wait_trouble(p, 0, "is a server of site west, not site north");
+    pair_wait_trouble(p, 1, "site east does not know site west");
+    pair_close(p);
+}
+
+static void test_a_site_that_is_not_there_is_told_as_such(void **state)
+{
+    struct pair *p = pair_new(NULL);
+
+    (void)state;
+    pair_start(p);
+    node_server_destroy(p->owners[1].server);
+    p->owners[1].server = NULL;
+    pair_restart(p, 0);
+    pair_wait_trouble(p, 0, "efused");
+    pair_close(p);
+}
+
+/* With certificates. */
+
+static void authority_issue(struct pki_ca *ca, const char *dir, enum wire_role role,
+                            const char *site, const char *name)
+{
+    struct pki_order order = {.now_s = clock_wall_us() / 1000000};
+    struct err_text text = {""};
+    char folder[256];
+
+    (void)snprintf(folder, sizeof(folder), "%s/%s", dir, name);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(pki_identity_make(role, site, name, &order.identity, &text), OK);
+    if (pki_ca_issue_to(ca, &order, folder, false, &text) != OK) {
+        fail_msg("%s", text.text);
+    }
+}
+
+/* Servers of three sites, and others who have no business between them. */
+static int authority_setup(void **state)
+{
+    static char dir[64];
+    struct err_text text = {""};
+    char path[128];
+    struct pki_ca *ca;
+
+    (void)snprintf(dir, sizeof(dir), "/tmp/strait-sites-XXXXXX");
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(path, sizeof(path), "%s/ca", dir);
+    assert_int_equal(pki_ca_create(path, "test", clock_wall_us() / 1000000, 0, &text), OK);
+    assert_int_equal(pki_ca_open(path, &ca, &text), OK);
+    authority_issue(ca, dir, WIRE_ROLE_SERVER, "east", "east");
+    authority_issue(ca, dir, WIRE_ROLE_SERVER, "west", "west");
+    authority_issue(ca, dir, WIRE_ROLE_SERVER, "north", "north");
+    authority_issue(ca, dir, WIRE_ROLE_SERVER, "east", "second");
+    authority_issue(ca, dir, WIRE_ROLE_WORKER, "west", "worker");
+    authority_issue(ca, dir, WIRE_ROLE_OPERATOR, "west", "operator");
+    pki_ca_close(ca);
+    *state = dir;
+    return 0;
+}
+
+static int authority_teardown(void **state)
+{
+    remove_folder(*state);
+    return 0;
+}
+
+static void test_sites_meet_with_certificates_of_servers(void **state)
+{
+    struct pair *p = pair_new(*state);
+
+    pair_start(p);
+    pair_wait_up(p, 0);
+    pair_wait_up(p, 1);
+    pair_close(p);
+}
+
+/* Somebody who dials a lane and says one thing. */
+struct guest {
+    struct loop *loop;
+    struct buf_pool *pool;
+    struct obs_registry *registry;
+    struct net_tls_transport *tls;
+    struct net_endpoint *endpoint;
+    struct net_peer *peer;
+    bool up, answered, lost;
+    char text[512];
+};
+
+static void guest_up(struct net_peer *peer, bool restarted, void *user)
+{
+    struct guest *g = user;
+
+    (void)peer;
+    (void)restarted;
+    g->up = true;
+}
+
+static enum err guest_frame(struct net_peer *peer, const struct net_frame *frame, void *user)
+{
+    struct guest *g = user;
+    struct err_text text = {""};
+    uint16_t operation;
+    uint32_t call;
+    json_t *fields;
+
+    (void)peer;
+    assert_int_equal(frame->header.type, WIRE_CONTROL);
+    assert_int_equal(node_control_read(frame, &operation, &call, &fields), OK);
+    assert_int_not_equal(node_control_error(fields, &text), OK); /* Nobody gets in. */
+    (void)snprintf(g->text, sizeof(g->text), "%s", text.text);
+    json_decref(fields);
+    g->answered = true;
+    return OK;
+}
+
+static void guest_lost(struct net_peer *peer, enum err why, const char *text, void *user)
+{
+    struct guest *g = user;
+
+    (void)peer;
+    (void)why;
+    g->lost = true;
+    (void)snprintf(g->text, sizeof(g->text), "%s", text);
+}
+
+static const struct net_endpoint_events guest_events = {
+    .up = guest_up, .frame = guest_frame, .lost = guest_lost};
+
+static void guest_open(struct guest *g, struct pair *p, const char *name)
+{
+    static uint64_t lives = 1000;
+    struct net_endpoint_config config = {
+        .loop = p->loop, .incarnation = ++lives, .seed = 7, .events = &guest_events, .user = g};
+    struct err_text text = {""};
+    struct net_tls_config tls;
+    char paths[3][256];
+
+    *g = (struct guest){.loop = p->loop};
+    tls = tls_of(p->certs, name, paths);
+    assert_int_equal(buf_pool_create(16 << 20, &g->pool), OK);
+    assert_int_equal(obs_registry_create(512, &g->registry), OK);
+    assert_int_equal(net_tls_transport_create(p->loop, &tls, &g->tls, &text), OK);
+    config.pool = g->pool;
+    config.registry = g->registry;
+    config.identity = *net_tls_identity(g->tls);
+    assert_int_equal(net_endpoint_create(&config, &g->endpoint), OK);
+    assert_int_equal(net_endpoint_dial(g->endpoint, net_tls_transport_base(g->tls),
+                                       node_server_told(p->owners[0].server, 0), 1, &g->peer),
+                     OK);
+    owner_wait(&p->owners[0], &g->up, &g->lost);
+    assert_true(g->up);
+}
+
+static void guest_close(struct guest *g)
+{
+    net_endpoint_destroy(g->endpoint);
+    net_tls_transport_destroy(g->tls);
+    obs_registry_destroy(g->registry);
+    buf_pool_destroy(g->pool);
+}
+
+/* Its terms are right, only it is the wrong one. */
+static void guest_meets(struct pair *p, const char *name, const char *part)
+{
+    json_t *fields = json_pack("{s:s, s:i, s:o, s:[]}", "site", "west", "lane", 0, "terms",
+                               node_between_to_json(&p->betweens[1], &p->sites[1]), "tables");
+    struct guest g;
+
+    guest_open(&g, p, name);
+    assert_int_equal(node_control_send(g.peer, g.pool, NODE_OP_MEET, 1, fields), OK);
+    json_decref(fields);
+    owner_wait(&p->owners[0], &g.answered, &g.lost);
+    if (strstr(g.text, part) == NULL) {
+        fail_msg("%s: \"%s\" does not say \"%s\"", name, g.text, part);
+    }
+    guest_close(&g);
+}
+
+static void guest_reports(struct pair *p, const char *name)
+{
+    struct wire_report report = {.clock = 1000000, .number = 5, .stable = 5};
+    struct buf *frame;
+    struct guest g;
+
+    guest_open(&g, p, name);
+    assert_int_equal(wire_report_encode(g.pool, &report, &frame), OK);
+    assert_int_equal(net_peer_send_sealed(g.peer, NET_CONTROL, frame), OK);
+    owner_wait(&p->owners[0], &g.lost, &g.answered);
+    assert_true(g.lost);
+    guest_close(&g);
+}
+
+static void guest_moves_in(struct pair *p, const char *name)
+{
+    json_t *fields = json_pack("{s:[{s:i, s:s}], s:b}", "places", "lane", 1, "address",
+                               "tls://127.0.0.1:9", "begun", 1);
+    struct guest g;
+
+    guest_open(&g, p, name);
+    assert_int_equal(node_control_send(g.peer, g.pool, NODE_OP_LANE, 0, fields), OK);
+    json_decref(fields);
+    owner_wait(&p->owners[0], &g.lost, &g.answered);
+    assert_true(g.lost);
+    guest_close(&g);
+}
+
+/* The mirror session of the real site stays as it is. */
+static void test_nobody_else_can_speak_for_a_site(void **state)
+{
+    struct pair *p = pair_new(*state);
+
+    pair_start(p);
+    pair_wait_up(p, 0);
+    guest_meets(p, "worker", "not known here");
+    guest_meets(p, "operator", "not known here");
+    guest_meets(p, "second", "not known here");
+    guest_meets(p, "north", "site east does not know site north");
+    guest_reports(p, "worker");
+    guest_reports(p, "operator");
+    guest_reports(p, "second");
+    guest_reports(p, "north");
+    guest_moves_in(p, "north");
+    guest_moves_in(p, "west");
+    assert_true(json_is_true(json_object_get(pair_other(p, 0), "up")));
+    pair_close(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_two_sites_share_what_their_workers_add),
+        cmocka_unit_test(test_a_site_that_comes_back_catches_up),
+        cmocka_unit_test(test_sites_with_other_terms_refuse_each_other_until_one_is_put_right),
+        cmocka_unit_test(test_sites_with_other_lanes_refuse_each_other),
+        cmocka_unit_test(test_sites_with_other_tables_refuse_each_other_and_go_on_alone),
+        cmocka_unit_test(test_a_site_at_the_address_of_another_is_refused),
+        cmocka_unit_test(test_a_site_that_is_not_there_is_told_as_such),
+        cmocka_unit_test(test_sites_meet_with_certificates_of_servers),
+        cmocka_unit_test(test_nobody_else_can_speak_for_a_site),
+    };
+
+    return cmocka_run_group_tests(tests, authority_setup, authority_teardown);
+}

@@ -1,0 +1,244 @@
+/* Several sites in a local run: what their servers are told of each other, what their lanes say,
+ * and what went between them. */
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "run/local_state.h"
+#include "run/sites_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SITES_FILE_BYTES_MAX = RUN_FILE_BYTES_MAX };
+
+static uint32_t sites_lanes(const struct local *l)
+{
+    return l->f->sites_count * l->f->lanes;
+}
+
+enum err local_sites_open(struct local *l)
+{
+    uint32_t lanes = sites_lanes(l), sites = l->f->sites_count;
+
+    l->firsts = mem_calloc(sites, sizeof(*l->firsts));
+    l->statuses = mem_calloc(lanes, sizeof(*l->statuses));
+    l->sent = mem_calloc((size_t)lanes * sites, sizeof(*l->sent));
+    l->shares = mem_calloc(sites, sizeof(*l->shares));
+    return l->firsts == NULL || l->statuses == NULL || l->sent == NULL || l->shares == NULL
+               ? ERR_NOMEM
+               : OK;
+}
+
+void local_sites_close(struct local *l)
+{
+    for (uint32_t i = 0; l->statuses != NULL && i < sites_lanes(l); i++) {
+        json_decref(l->statuses[i]);
+    }
+    mem_free(l->statuses);
+    mem_free(l->firsts);
+    mem_free(l->sent);
+    mem_free(l->shares);
+}
+
+/* Files. */
+
+void local_sites_path(const struct local *l, uint32_t site, char *out, size_t size)
+{
+    (void)snprintf(out, size, "%s/between-%s.yaml", l->options.dir, l->f->sites[site].name);
+}
+
+static void sites_at(const struct run_file *f, uint32_t site, struct net_address *out, void *user)
+{
+    const struct local *l = user;
+
+    local_place(&l->servers[f->sites[site].servers_first], 0, out);
+}
+
+static enum err sites_write_one(struct local *l, uint32_t site, struct text *text)
+{
+    char path[LOCAL_PATH_BYTES];
+    bool good;
+    int fd;
+
+    text->size = 0;
+    run_sites_print(l->f, site, sites_at, l, text);
+    local_sites_path(l, site, path, sizeof(path));
+    fd = text->failed ? -1 : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        return text->failed ? ERR_NOMEM : ERR_IO;
+    }
+    good = fd_write_all(fd, text->chars, text->size);
+    return close(fd) == 0 && good ? OK : ERR_IO;
+}
+
+enum err local_sites_write(struct local *l)
+{
+    struct text text;
+    enum err rc;
+
+    if (l->f->sites_count == 1) {
+        return OK;
+    }
+    rc = text_init(&text, SITES_FILE_BYTES_MAX);
+    for (uint32_t i = 0; i < l->f->sites_count && rc == OK; i++) {
+        rc = sites_write_one(l, i, &text);
+    }
+    text_deinit(&text);
+    return rc;
+}
+
+/* Looking. */
+
+enum err local_sites_watch(struct local *l, int64_t every_ns)
+{
+    uint32_t count = l->f->sites_count == 1 ? 1 : sites_lanes(l), lane = 0;
+    struct net_address *lanes = mem_calloc(sites_lanes(l), sizeof(*lanes));
+    enum err rc = lanes == NULL ? ERR_NOMEM : OK;
+
+    for (uint32_t i = 0; i < l->f->servers_count && rc == OK; i++) {
+        for (uint32_t k = 0; k < l->f->servers[i].lanes; k++) {
+            local_place(&l->servers[i], k, &lanes[lane++]);
+        }
+    }
+    if (rc == OK) {
+        rc = run_watch_create(l->loop, lanes, count, every_ns, local_seen, l, &l->watch);
+    }
+    mem_free(lanes);
+    return rc;
+}
+
+static uint32_t sites_find(const struct run_file *f, const char *name)
+{
+    uint32_t i = 0;
+
+    while (i < f->sites_count && (name == NULL || strcmp(f->sites[i].name, name) != 0)) {
+        i++;
+    }
+    return i;
+}
+
+/* Less than before: it is another process. */
+static void sites_count_sent(struct local_sent *s, const json_t *site)
+{
+    json_int_t bytes = json_integer_value(json_object_get(site, "sent_bytes"));
+    uint64_t now = bytes < 0 ? 0 : (uint64_t)bytes;
+
+    s->before += now < s->now ? s->now : 0;
+    s->now = now;
+}
+
+void local_sites_seen(struct local *l, uint32_t lane, const json_t *status)
+{
+    const json_t *sites = json_object_get(json_object_get(status, "between"), "sites");
+
+    l->watched = true;
+    json_decref(l->statuses[lane]);
+    l->statuses[lane] = json_incref((json_t *)(uintptr_t)status);
+    for (size_t i = 0; i < json_array_size(sites); i++) {
+        const json_t *site = json_array_get(sites, i);
+        uint32_t to = sites_find(l->f, json_string_value(json_object_get(site, "site")));
+
+        if (to < l->f->sites_count) {
+            sites_count_sent(&l->sent[lane * l->f->sites_count + to], site);
+        }
+    }
+}
+
+void local_sites_gone(struct local *l, const struct local_member *server)
+{
+    const struct run_server *servers = l->f->servers;
+    uint32_t lane = 0;
+
+    if (l->phase >= LOCAL_CLOSING) {
+        return; /* What it said last counts. */
+    }
+    for (uint32_t i = 0; i < server->number; i++) {
+        lane += servers[i].lanes;
+    }
+    for (uint32_t k = 0; k < servers[server->number].lanes; k++) {
+        json_decref(l->statuses[lane + k]);
+        l->statuses[lane + k] = NULL;
+    }
+}
+
+bool local_sites_settled(const struct local *l)
+{
+    for (uint32_t i = 0; i < sites_lanes(l); i++) {
+        const json_t *between = json_object_get(l->statuses[i], "between");
+
+        if (!json_is_true(json_object_get(between, "settled"))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void local_sites_traffic(const struct local *l, struct run_traffic *traffic)
+{
+    const struct run_file *f = l->f;
+
+    for (uint32_t i = 0; f->sites_count > 1 && i < sites_lanes(l) * f->sites_count; i++) {
+        uint32_t from = f->sites[i / f->sites_count / f->lanes].region;
+        uint32_t to = f->sites[i % f->sites_count].region;
+
+        traffic->bytes[from * traffic->regions + to] += l->sent[i].before + l->sent[i].now;
+    }
+}
+
+const struct run_share *local_sites_shares(struct local *l)
+{
+    if (l->f->sites_count == 1) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < sites_lanes(l); i++) {
+        const json_t *between = json_object_get(l->statuses[i], "between");
+
+        if (between != NULL) {
+            run_share_add_status(&l->shares[i / l->f->lanes], between);
+        }
+    }
+    return l->shares;
+}
+
+/* Who waits for whom: a site's readers for another site? */
+static bool sites_wait(const json_t *between, const char *site, char *out, size_t size)
+{
+    const char *kind = json_string_value(json_object_get(between, "waits"));
+    const char *whom = json_string_value(json_object_get(between, "waits_for"));
+
+    if (kind == NULL) {
+        return false;
+    }
+    if (whom == NULL) {
+        (void)snprintf(out, size, "site %s waits: too much is under way to the others", site);
+    } else {
+        (void)snprintf(out, size, "site %s waits for site %.64s%s", site, whom,
+                       strcmp(kind, "clock") == 0     ? ", which is behind"
+                       : strcmp(kind, "barrier") == 0 ? ": what it announced is on its way"
+                                                      : ": it takes a copy");
+    }
+    return true;
+}
+
+void local_sites_waits(const struct local *l, char *out, size_t size)
+{
+    bool several = l->f->sites_count > 1;
+
+    out[0] = '\0';
+    for (uint32_t i = 0; i < sites_lanes(l); i++) {
+        const char *site = l->f->sites[i / l->f->lanes].name;
+        int head = several ? snprintf(out, size, "%s: ", site) : 0;
+
+        if (l->statuses[i] != NULL && run_waits(l->statuses[i], out + head, size - (size_t)head)) {
+            return;
+        }
+        out[0] = '\0';
+        if (sites_wait(json_object_get(l->statuses[i], "between"), site, out, size)) {
+            return;
+        }
+    }
+}
