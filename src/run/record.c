@@ -364,13 +364,13 @@ static json_t *record_workers(const struct run_picture *p)
 /* The part of all single changes of workers that were small; null: not known. */
 static json_t *record_insignificant(const struct run_picture *p)
 {
-    uint64_t changed = 0, large = 0;
+    uint64_t elements = 0, large = 0;
 
     for (uint32_t i = 0; i < run_tally_workers(p->tally); i++) {
-        changed += run_tally_worker(p->tally, i)->changed;
+        elements += run_tally_worker(p->tally, i)->elements;
         large += run_tally_worker(p->tally, i)->large;
     }
-    return changed == 0 ? json_null() : json_real(1 - (double)large / (double)changed);
+    return elements == 0 ? json_null() : json_real(1 - (double)large / (double)elements);
 }
 
 static json_t *record_traffic(const struct run_picture *p)

@@ -200,7 +200,7 @@ void run_tally_clock(struct run_tally *t, uint32_t rank, const struct run_clock 
     w->clocks++;
     w->rebased += c->rebased;
     w->samples += c->samples;
-    w->changed += c->changed;
+    w->elements += c->elements;
     w->large += c->large;
     w->read_ns += c->read_ns;
     w->compute_ns += c->compute_ns;

@@ -40,7 +40,7 @@ struct run_tally_worker {
     uint32_t lives;     /* How often it joined. */
     uint64_t evaluated; /* The last clock that it judged. */
     double samples;
-    uint64_t changed; /* As in struct run_clock. */
+    uint64_t elements; /* As in struct run_clock. */
     uint64_t large;
     int64_t read_ns;
     int64_t compute_ns;

@@ -30,8 +30,8 @@ struct run_clock {
     bool rebased;  /* A lane had left the worker out meanwhile: it may not count. */
     uint32_t samples;
     double loss_sum;    /* Not finite: the job has diverged. */
-    uint64_t changed;   /* Elements of its update that are not zero ... */
-    uint64_t large;     /* ... and change the parameter by more than one part of a hundred. */
+    uint64_t elements;  /* Of its update ... */
+    uint64_t large;     /* ... those that change the parameter by more than a part of a hundred. */
     int64_t read_ns;    /* Until all that the step needs was there. */
     int64_t compute_ns; /* In the owner's hands. */
     int64_t end_ns;     /* To send the update and get past the barrier. */

@@ -56,10 +56,10 @@ static void trainer_weigh_table(struct run_trainer *t, const struct trainer_tabl
     float rate = (s->apply.kind == TABLE_ADD ? 1 : -table_apply_rate(&s->apply, t->clock)) /
                  (mean ? (float)t->config.workers : 1);
 
+    t->now.elements += count;
     for (uint64_t i = 0; i < count; i++) {
         float change = rate * v->update[i];
 
-        t->now.changed += change != 0;
         t->now.large += fabsf(change) > TRAINER_LARGE * fabsf(v->values[i] + change);
     }
 }
