@@ -226,7 +226,7 @@ static void bench_open(struct bench *b, enum node_delivery delivery)
 {
     struct node_site site = testing_site_of("bsp", 0, delivery, 2, 1);
 
-    *b = (struct bench){.job = {.app = {&counting_ops}, .row_list = {1, 4}, .row_count = 2}};
+    *b = (struct bench){.job = {.app = {.ops = &counting_ops}, .row_list = {1, 4}, .row_count = 2}};
     testing_site_open(&b->site, &site);
 }
 
@@ -262,7 +262,8 @@ static void bench_open_keeping(struct bench *b, enum node_delivery delivery)
 {
     struct node_site site = testing_site_of("bsp", 0, delivery, 1, 1);
 
-    *b = (struct bench){.job = {.app = {&counting_ops}}, .dir = "/tmp/strait-trainer-XXXXXX"};
+    *b =
+        (struct bench){.job = {.app = {.ops = &counting_ops}}, .dir = "/tmp/strait-trainer-XXXXXX"};
     testing_site_open(&b->site, &site);
     assert_non_null(mkdtemp(b->dir));
 }
