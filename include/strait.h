@@ -255,6 +255,49 @@ STRAIT_API int strait_why(strait *s, char *out, size_t size);
  * NULL if *@size is 0. */
 STRAIT_API int strait_metrics_json(strait *s, char *out, size_t *size);
 
+/* Between sites: what is significant, by a measure of your own. Servers load it from a shared
+ * library, which a run file or the file of `strait server --between` names:
+ *
+ *     between: {significance: custom mine, library: ./libmine.so, threshold: 0.02}
+ *
+ *     #include <strait.h>
+ *
+ *     STRAIT_SIGNIFICANCE_LIBRARY
+ *
+ *     STRAIT_SIGNIFICANCE(mine)
+ *     {
+ *         for (uint32_t i = 0; i < count; i++) {
+ *             significance[i] = fabsf(held[i]) / (fabsf(values[i]) + 0.01F);
+ *         }
+ *     }
+ *
+ *     cc -shared -fPIC -o libmine.so mine.c
+ *
+ * It gets a chunk of a table: @count elements in rows of @width, their @values now, and for each
+ * what was added to it since it was last sent (@held). What it writes is compared with the
+ * threshold; what is above goes to the other sites, all else adds up until it is. NaN counts as
+ * insignificant. It is called on the threads of the server, for several chunks at once, and must
+ * not keep the pointers. All sites must use the same one. */
+#define STRAIT_SIGNIFICANCE_VERSION 1
+
+typedef void strait_significance_fn(const float *values, const float *held, uint32_t count,
+                                    uint32_t width, float *significance);
+
+#ifdef __cplusplus
+#define STRAIT_SIGNIFICANCE_EXTERN extern "C" STRAIT_API
+#else
+#define STRAIT_SIGNIFICANCE_EXTERN extern STRAIT_API
+#endif
+
+#define STRAIT_SIGNIFICANCE_LIBRARY                                                                \
+    STRAIT_SIGNIFICANCE_EXTERN const int strait_significance_version;                              \
+    const int strait_significance_version = STRAIT_SIGNIFICANCE_VERSION;
+
+#define STRAIT_SIGNIFICANCE(name)                                                                  \
+    STRAIT_SIGNIFICANCE_EXTERN strait_significance_fn strait_significance_##name;                  \
+    void strait_significance_##name(const float *values, const float *held, uint32_t count,        \
+                                    uint32_t width, float *significance)
+
 #ifdef __cplusplus
 }
 #endif

@@ -53,9 +53,30 @@ static bool filter_table_valid(const char *name)
            strchr("-_.", name[0]) == NULL;
 }
 
+/* As functions are called. */
+static enum err filter_set_name(const char *in, const char *name, struct codec_filter *filter,
+                                struct err_text *text)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+    size_t size = strlen(name);
+
+    if (filter->name[0] != '\0' || size >= CODEC_TABLE_BYTES || strspn(name, letters) != size ||
+        (name[0] >= '0' && name[0] <= '9')) {
+        return err_text_set(text, ERR_INVALID,
+                            "significance '%.100s': custom is followed by one name of 1 to %d "
+                            "lower-case letters, digits and '_', which starts with no digit",
+                            in, CODEC_TABLE_BYTES - 1);
+    }
+    memcpy(filter->name, name, size + 1);
+    return OK;
+}
+
 static enum err filter_add_table(const char *in, const char *name, struct codec_filter *filter,
                                  struct err_text *text)
 {
+    if (filter->measure == CODEC_CUSTOM) {
+        return filter_set_name(in, name, filter, text);
+    }
     if (filter->measure != CODEC_PRODUCT) {
         return err_text_set(text, ERR_INVALID,
                             "significance '%.100s': '%.50s' does not belong there; only product is "
@@ -82,16 +103,16 @@ static enum err filter_add_table(const char *in, const char *name, struct codec_
     return OK;
 }
 
-/* The first word, which is the measure. Custom is the program's own and comes last. */
+/* The first word, which is the measure. */
 static enum err filter_set_measure(const char *in, const char *name, struct codec_filter *filter,
                                    struct err_text *text)
 {
-    uint32_t measure = filter_find(filter_measures, CODEC_CUSTOM, name);
+    uint32_t measure = filter_find(filter_measures, CODEC_MEASURES, name);
 
-    if (measure == CODEC_CUSTOM) {
+    if (measure == CODEC_MEASURES) {
         return err_text_set(text, ERR_INVALID,
                             "significance '%.100s': '%.50s' is unknown; there are relative, "
-                            "absolute, row-norm and product TABLE TABLE",
+                            "absolute, row-norm, product TABLE TABLE and custom NAME",
                             in, name);
     }
     filter->measure = (enum codec_measure)measure;
@@ -118,14 +139,18 @@ static enum err filter_read_measure(const char *in, struct codec_filter *filter,
     }
     if (rc == OK && words == 0) {
         return err_text_set(text, ERR_INVALID,
-                            "significance '%.100s': write relative, absolute, row-norm or product "
-                            "TABLE TABLE",
+                            "significance '%.100s': write relative, absolute, row-norm, product "
+                            "TABLE TABLE or custom NAME",
                             in);
     }
     if (rc == OK && filter->measure == CODEC_PRODUCT && filter->tables_count < CODEC_PRODUCT_MIN) {
         return err_text_set(text, ERR_INVALID,
                             "significance '%.100s': a product has %d to %d tables", in,
                             CODEC_PRODUCT_MIN, CODEC_PRODUCT_MAX);
+    }
+    if (rc == OK && filter->measure == CODEC_CUSTOM && filter->name[0] == '\0') {
+        return err_text_set(text, ERR_INVALID,
+                            "significance '%.100s': write the name of your function behind it", in);
     }
     return rc;
 }
@@ -177,13 +202,15 @@ void codec_filter_print(const struct codec_filter *filter, char *out, size_t siz
     for (uint32_t i = 0; i < filter->tables_count; i++) {
         text_addf(&t, " %s", filter->tables[i]);
     }
+    text_addf(&t, "%s%s", filter->name[0] == '\0' ? "" : " ", filter->name);
     CHECK(!t.failed);
 }
 
 bool codec_filter_equal(const struct codec_filter *a, const struct codec_filter *b)
 {
     bool same = a->measure == b->measure && a->grain == b->grain && a->custom == b->custom &&
-                a->user == b->user && a->tables_count == b->tables_count;
+                a->user == b->user && a->tables_count == b->tables_count &&
+                strcmp(a->name, b->name) == 0;
 
     for (uint32_t i = 0; same && i < a->tables_count; i++) {
         same = strcmp(a->tables[i], b->tables[i]) == 0;

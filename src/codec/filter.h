@@ -32,7 +32,7 @@ enum codec_measure {
     CODEC_ABSOLUTE,
     CODEC_ROW_NORM,
     CODEC_PRODUCT,
-    CODEC_CUSTOM, /* Only from C: it has no name that people could write. */
+    CODEC_CUSTOM,
     CODEC_MEASURES,
 };
 
@@ -56,12 +56,14 @@ enum {
 typedef void codec_measure_fn(const float *values, const float *held, uint32_t count,
                               uint32_t width, float *significance, void *user);
 
-/* Zeroed: relative, by element. */
+/* Zeroed: relative, by element. A custom measure that was read has a name but no function: whoever
+ * knows where it is puts it in. */
 struct codec_filter {
     enum codec_measure measure;
     enum codec_grain grain;
     uint32_t tables_count; /* Of a product, else zero. */
     char tables[CODEC_PRODUCT_MAX][CODEC_TABLE_BYTES];
+    char name[CODEC_TABLE_BYTES]; /* Of a custom one, else empty. */
     codec_measure_fn *custom;
     void *user;
 };
@@ -81,14 +83,14 @@ struct codec_chunk {
     struct codec_partner partners[CODEC_PRODUCT_MAX - 1];
 };
 
-/* @measure is "relative", "absolute", "row-norm" or "product TABLE TABLE ..."; NULL: relative.
+/* @measure is "relative", "absolute", "row-norm", "product TABLE TABLE ..." or "custom NAME"; NULL:
+ * relative.
  * @grain is "element" or "row"; NULL: element, or row for row-norm, which has no other. ERR_INVALID
  * with a text that names the bad word and what is allowed. */
 MUST_USE enum err codec_filter_parse(const char *measure, const char *grain,
                                      struct codec_filter *out, struct err_text *text);
 
-/* The measure as people write it; "custom" for the one they cannot. @size is at least
- * CODEC_FILTER_TEXT_BYTES. */
+/* The measure as people write it. @size is at least CODEC_FILTER_TEXT_BYTES. */
 void codec_filter_print(const struct codec_filter *filter, char *out, size_t size);
 
 const char *codec_measure_name(enum codec_measure measure);

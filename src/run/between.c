@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "run/backend.h"
+#include "run/library.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,8 @@ struct run_betweens {
     struct node_between *each;
     struct node_other_site *others; /* count - 1 of each. */
     struct node_hubs *hubs;         /* The same for all. */
+    struct codec_filter filter;     /* Likewise. */
+    struct run_library *library;    /* NULL: none is needed. */
 };
 
 uint64_t run_between_budget(const struct run_file *f, uint32_t site)
@@ -70,7 +73,7 @@ static void between_site(struct run_betweens *b, const struct run_file *f, uint3
     n->groups = said->circles_count;
     n->hubs = b->hubs;
     n->hubs_count = hubs;
-    n->filter = said->filter;
+    n->filter = b->filter;
     n->threshold = (float)said->threshold;
     n->goal = said->goal;
     n->budget_bytes = f->topo == NULL ? 0 : run_between_budget(f, index);
@@ -119,6 +122,10 @@ enum err run_betweens_create(const struct run_file *f, run_between_place *place,
     }
     if (rc == OK && f->sites_count > 1) {
         between_hubs(b, f);
+        b->filter = f->between.filter;
+    }
+    if (rc == OK && b->filter.measure == CODEC_CUSTOM) {
+        rc = run_library_open(f->between.library, &b->filter, &b->library, text);
     }
     for (uint32_t i = 0; rc == OK && i < b->count; i++) {
         struct node_site site;
@@ -141,6 +148,7 @@ void run_betweens_destroy(struct run_betweens *b)
         mem_free(b->each);
         mem_free(b->others);
         mem_free(b->hubs);
+        run_library_close(b->library);
         mem_free(b);
     }
 }

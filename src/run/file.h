@@ -90,6 +90,7 @@ struct run_between {
     enum run_preset preset;
     const char *significance; /* As written, as the next; both are in .filter. */
     const char *grain;
+    const char *library; /* Of a custom significance: a path; else empty. */
     struct codec_filter filter;
     double threshold;
     enum asp_goal goal;

@@ -55,6 +55,26 @@ static enum err between_staleness(struct file_reader *r)
     return OK;
 }
 
+/* The function of a custom significance is in a library, and only that is. */
+static enum err between_library(struct file_reader *r)
+{
+    struct run_between *b = &r->f->between;
+    bool custom = b->filter.measure == CODEC_CUSTOM;
+
+    b->library = b->library == NULL ? "" : b->library;
+    if (custom && b->library[0] == '\0') {
+        return file_fail(r, ERR_MALFORMED, "between.significance",
+                         "needs the library that has 'strait_significance_%s': write 'library: "
+                         "PATH' beside it",
+                         b->filter.name);
+    }
+    if (!custom && b->library[0] != '\0') {
+        return file_fail(r, ERR_MALFORMED, "between.library",
+                         "is for 'significance: custom NAME': leave it out, or write that");
+    }
+    return file_path_from_here(r, &b->library);
+}
+
 static enum err between_filter(struct file_reader *r)
 {
     struct run_between *b = &r->f->between;
@@ -68,7 +88,7 @@ static enum err between_filter(struct file_reader *r)
     if (grain && codec_filter_parse(b->significance, b->grain, &b->filter, &why) != OK) {
         return file_fail(r, ERR_MALFORMED, "between.grain", "%.300s", why.text);
     }
-    return OK;
+    return between_library(r);
 }
 
 static enum err between_figures(struct file_reader *r)

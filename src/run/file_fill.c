@@ -238,25 +238,21 @@ static enum err fill_job_name(struct file_reader *r)
                      nearest_hint(&near, "there are"));
 }
 
-static enum err fill_job_data(struct file_reader *r)
+enum err file_path_from_here(struct file_reader *r, const char **path)
 {
-    struct run_job *job = &r->f->job;
     size_t size;
-    char *path;
+    char *whole;
 
-    if (job->data == NULL) {
-        job->data = "";
-    }
-    if (job->data[0] == '\0' || job->data[0] == '/' || r->data_folder == NULL) {
+    if ((*path)[0] == '\0' || (*path)[0] == '/' || r->data_folder == NULL) {
         return OK;
     }
-    size = strlen(r->data_folder) + 1 + strlen(job->data) + 1;
-    path = run_arena_alloc(r->arena, 1, size);
-    if (path == NULL) {
+    size = strlen(r->data_folder) + 1 + strlen(*path) + 1;
+    whole = run_arena_alloc(r->arena, 1, size);
+    if (whole == NULL) {
         return ERR_NOMEM;
     }
-    (void)snprintf(path, size, "%s/%s", r->data_folder, job->data);
-    job->data = path;
+    (void)snprintf(whole, size, "%s/%s", r->data_folder, *path);
+    *path = whole;
     return OK;
 }
 
@@ -310,7 +306,8 @@ static enum err fill_job(struct file_reader *r)
     enum err rc = fill_job_name(r);
 
     if (rc == OK) {
-        rc = fill_job_data(r);
+        r->f->job.data = r->f->job.data == NULL ? "" : r->f->job.data;
+        rc = file_path_from_here(r, &r->f->job.data);
     }
     return rc == OK ? fill_options(r) : rc;
 }

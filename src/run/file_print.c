@@ -134,6 +134,10 @@ void file_print_between(const struct run_file *f, struct text *out)
     codec_filter_print(&b->filter, filter, sizeof(filter));
     text_addf(out, "between:\n  preset: %s\n  significance: ", run_preset_name(b->preset));
     print_word(filter, out);
+    if (b->library[0] != '\0') {
+        text_add(out, "\n  library: ");
+        print_word(b->library, out);
+    }
     text_addf(out, "\n  grain: %s\n  threshold: ", codec_grain_name(b->filter.grain));
     topo_print_number(b->threshold, out);
     text_addf(out, "\n  goal: %s\n  staleness: ", run_goal_name(b->goal));

@@ -89,6 +89,7 @@ static const cyaml_schema_field_t schema_between_fields[] = {
     CYAML_FIELD_STRING_PTR("significance", OPTIONAL, struct run_between, significance, 0,
                            CYAML_UNLIMITED),
     CYAML_FIELD_STRING_PTR("grain", OPTIONAL, struct run_between, grain, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("library", OPTIONAL, struct run_between, library, 0, CYAML_UNLIMITED),
     CYAML_FIELD_IGNORE("threshold", OPTIONAL),
     CYAML_FIELD_ENUM("goal", CHOICE, struct run_between, goal, schema_goals,
                      CYAML_ARRAY_LEN(schema_goals)),

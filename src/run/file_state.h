@@ -46,6 +46,8 @@ MUST_USE enum err file_u32(const struct file_reader *r, const char *path, uint32
                            uint32_t fallback, uint32_t least, uint32_t most);
 MUST_USE enum err file_number(const struct file_reader *r, const char *path, double *value,
                               double fallback, double least, double most);
+/* A path that does not start with "/" starts from the file's folder. Empty stays empty. */
+MUST_USE enum err file_path_from_here(struct file_reader *r, const char **path);
 
 /* The same for a time with its unit. */
 MUST_USE enum err file_time(const struct file_reader *r, const char *path, int64_t *ns_out,

@@ -382,8 +382,13 @@ static const struct wrong wrong_sites[] = {
     {BETWEEN, "between: 3", "6:10: between: has to be a mapping (key: value), but is a text"},
     {BETWEEN, "between: {stale: 3}", "6:11: between.stale: no such key: did you mean 'staleness'?"},
     {BETWEEN, "between: {colour: 3}",
-     "6:11: between.colour: no such key: there are preset, significance, grain, threshold, goal, "
-     "staleness, barrier, weight, streams, away, leave_out, groups"},
+     "6:11: between.colour: no such key: there are preset, significance, grain, library, "
+     "threshold, goal, staleness, barrier, weight, streams, away, leave_out, groups"},
+    {BETWEEN, "between: {significance: custom mine}",
+     "6:25: between.significance: needs the library that has 'strait_significance_mine': write "
+     "'library: PATH' beside it"},
+    {BETWEEN, "between: {library: mine.so}",
+     "6:20: between.library: is for 'significance: custom NAME': leave it out, or write that"},
     {BETWEEN, "between: {preset: giaa}",
      "6:19: between.preset: 'giaa' is not one of gaia, async: did you mean 'gaia'?"},
     {BETWEEN, "between: {goal: fun}", "6:17: between.goal: 'fun' is not one of speed, cost"},

@@ -231,6 +231,42 @@ static void test_async_sites_wait_for_nobody(void **state)
     assert_true(async.result.base.took_ns < gaia.result.base.took_ns);
 }
 
+static void test_a_function_of_the_users_says_what_is_significant(void **state)
+{
+    static const char *const names[] = {"everything", "nothing"};
+    struct seen seen[2];
+
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        char yaml[2048];
+
+        (void)snprintf(yaml, sizeof(yaml),
+                       MAP THREE MF FORTY "between: {significance: custom %s, library: '%s', "
+                                          "threshold: 1}\n",
+                       names[i], TESTING_SIGNIFICANCE);
+        run_yaml(yaml, &seen[i]);
+        expect_all_clocks(&seen[i], 5, 40);
+    }
+    for (uint32_t i = 0; i < SITES; i++) {
+        assert_true(run_share_insignificant(&seen[0].shares[i]) == 0);
+        assert_true(seen[1].shares[i].sums.elements_sent <
+                    seen[0].shares[i].sums.elements_sent / 20);
+    }
+}
+
+static void test_a_library_that_is_not_there_is_refused_before_anything_starts(void **state)
+{
+    struct run_file *f =
+        parse(MAP THREE MF FORTY "between: {significance: custom a, library: /nowhere/a.so}\n");
+    struct run_sim_result result;
+    struct err_text text = {""};
+
+    (void)state;
+    assert_int_equal(run_sim(f, &(struct run_watcher){0}, NULL, &result, &text), ERR_NOT_FOUND);
+    assert_non_null(strstr(text.text, "significance 'a': /nowhere/a.so: cannot open"));
+    run_file_free(f);
+}
+
 static void test_groups_send_through_their_hubs(void **state)
 {
     struct seen s;
@@ -569,6 +605,8 @@ int main(void)
         cmocka_unit_test(test_the_same_file_is_the_same_run),
         cmocka_unit_test(test_every_job_learns_at_several_sites),
         cmocka_unit_test(test_async_sites_wait_for_nobody),
+        cmocka_unit_test(test_a_function_of_the_users_says_what_is_significant),
+        cmocka_unit_test(test_a_library_that_is_not_there_is_refused_before_anything_starts),
         cmocka_unit_test(test_groups_send_through_their_hubs),
         cmocka_unit_test(test_servers_may_broadcast_inside_of_sites),
         cmocka_unit_test(test_a_filter_keeps_back_what_is_not_significant),

@@ -94,6 +94,17 @@ def test_some_compiler_of_cpp_was_there():
     assert shutil.which("g++") or shutil.which("clang++")
 
 
+@pytest.mark.parametrize("compiler, language", [("gcc", "c"), ("clang", "c"), ("g++", "c++")])
+def test_a_library_of_significance_functions_has_the_names_that_servers_look_for(
+    tmp_path, compiler, language
+):
+    source, library = EXAMPLE / "significance.c", tmp_path / "libsoftened.so"
+    flags = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC"]
+    run(compiler, "-x", language, *flags, f"-I{HEADER.parent}", source, "-o", library, "-lm")
+    names = set(re.findall(r" [BDRT] (\w+)", run("nm", "-D", "--defined-only", library)))
+    assert {"strait_significance_version", "strait_significance_softened"} <= names
+
+
 # The shared library.
 
 
