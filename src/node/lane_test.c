@@ -331,9 +331,16 @@ static void test_three_streams_keep_updates_and_clocks_in_order(void **state)
     }
 }
 
+/* A thousand; under valgrind, where they take minutes, a hundred. */
+static uint32_t many_rounds(void)
+{
+    return getenv("STRAIT_VALGRIND") != NULL ? 100 : 1000;
+}
+
 static void test_a_thousand_failed_rounds_cost_no_memory(void **state)
 {
-    enum { IN_FLIGHT = 8 << 20, ROUNDS = 1000 };
+    enum { IN_FLIGHT = 8 << 20 };
+    uint32_t rounds = many_rounds();
     struct node_site site = testing_site_of("bsp", 0, NODE_BROADCAST, 1, WORKERS);
     struct table_schema schema = schema_of("model", 2, 65536, "add", "sum");
     struct node_lane_stats stats;
@@ -346,7 +353,7 @@ static void test_a_thousand_failed_rounds_cost_no_memory(void **state)
     t.in_flight_bytes = IN_FLIGHT;
     testing_site_start(&t);
     id = join_all(&t, &schema);
-    for (uint32_t c = 1; c <= ROUNDS; c++) {
+    for (uint32_t c = 1; c <= rounds; c++) {
         push(&t, 0, id, c % 2 == 0 ? NAN : 1, 1);
         if (c % 4 == 0) {
             push(&t, 1, id, INFINITY, 1);
@@ -357,8 +364,8 @@ static void test_a_thousand_failed_rounds_cost_no_memory(void **state)
         assert_true(stats.pool_bytes + stats.table_bytes <= limit);
         assert_int_equal(stats.held_frames, 0);
     }
-    assert_int_equal(stats.refused, 2 * (ROUNDS / 2 + ROUNDS / 4));
-    assert_read(&t, 1, id, ROUNDS / 2);
+    assert_int_equal(stats.refused, 2 * (rounds / 2 + rounds / 4));
+    assert_read(&t, 1, id, (float)(rounds / 2));
     testing_site_close(&t);
 }
 
@@ -376,24 +383,24 @@ static void assert_read_at_least(struct testing_site *t, uint32_t worker, uint16
  */
 static void run_slow_rounds(const char *barrier, uint64_t staleness, enum node_delivery delivery)
 {
-    enum { IN_FLIGHT = 16 << 20, ROUNDS = 1000, AHEAD = 3 };
+    enum { IN_FLIGHT = 16 << 20, AHEAD = 3 };
     struct node_site site = testing_site_of(barrier, staleness, delivery, 1, WORKERS);
     struct table_schema schema = schema_of("model", 2, 65536, "add", "sum");
     struct node_lane_stats stats;
     struct testing_site t;
-    uint32_t ahead = staleness > 0 ? AHEAD : 1;
-    float stale = site.sync.policy == &sync_tap ? ROUNDS : (float)staleness;
+    uint32_t ahead = staleness > 0 ? AHEAD : 1, rounds = many_rounds();
+    float stale = site.sync.policy == &sync_tap ? (float)rounds : (float)staleness;
     uint16_t id;
 
     testing_site_init(&t, &site);
     t.in_flight_bytes = IN_FLIGHT;
     testing_site_start(&t);
     id = join_all(&t, &schema);
-    for (uint32_t c = 0; c < ROUNDS + ahead; c++) {
+    for (uint32_t c = 0; c < rounds + ahead; c++) {
         for (uint32_t i = 0; i < WORKERS; i++) {
             struct node_op op = {0};
 
-            if (i == 0 ? c < ROUNDS : c >= ahead) {
+            if (i == 0 ? c < rounds : c >= ahead) {
                 push(&t, i, id, 1, 1);
                 node_worker_clock(t.workers[i], 1, &op);
                 testing_done(&t, &op, 1);
@@ -402,12 +409,12 @@ static void run_slow_rounds(const char *barrier, uint64_t staleness, enum node_d
         node_lane_stats(t.lanes[0], &stats);
         assert_true(stats.pool_bytes + stats.table_bytes <=
                     stats.table_bytes * 22 / 10 + IN_FLIGHT);
-        if (c % 100 == 99 && c < ROUNDS) {
+        if (c % 100 == 99 && c < rounds) {
             assert_read_at_least(&t, 1, id, 2 * ((float)(c - ahead) - stale));
         }
     }
     assert_int_equal(stats.refused, 0);
-    assert_read_at_least(&t, 0, id, 2 * ((float)ROUNDS - stale));
+    assert_read_at_least(&t, 0, id, 2 * ((float)rounds - stale));
     testing_site_close(&t);
 }
 
