@@ -1,5 +1,6 @@
 #include "run/sim.h"
 
+#include "base/limits.h"
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "run/between.h"
@@ -18,7 +19,8 @@
 #define SIM_CARD_DEFAULT UINT64_C(5000000000) /* 40 Gbit/s */
 
 enum {
-    SIM_LOOK_EVENTS = 256,     /* So often somebody may look. */
+    SIM_LOOK_EVENTS = 256, /* So often somebody may look. */
+    SIM_HEARTBEAT_S_MAX = 60,
     SIM_PATIENCE_S = 6 * 3600, /* Virtual, without any clock ended anywhere: then it is stuck. */
     SIM_SCRIPT_BYTES_MAX = SIM_SCENARIO_BYTES_MAX,
 };
@@ -458,11 +460,21 @@ static enum err sim_build_worker(struct sim_run *r, uint32_t site, uint32_t inde
                                   &sim_brain, w);
 }
 
+/* Heartbeats do not shrink with the model: at scale they would fill links that they are nothing to
+ * at full size. So there are fewer of them. */
+static int64_t sim_heartbeat_ns(const struct run_file *f)
+{
+    double every_s = LIMIT_HEARTBEAT_MS / 1e3 / f->links.scale;
+
+    return (int64_t)((every_s < SIM_HEARTBEAT_S_MAX ? every_s : SIM_HEARTBEAT_S_MAX) * 1e9);
+}
+
 static enum err sim_build_site(struct sim_run *r, uint32_t index)
 {
     const struct run_file *f = r->f;
     const struct run_site *s = &f->sites[index];
-    struct sim_cluster_config config = {.between = run_between_at(r->betweens, index)};
+    struct sim_cluster_config config = {.between = run_between_at(r->betweens, index),
+                                        .heartbeat_ns = sim_heartbeat_ns(f)};
     enum err rc;
 
     run_site(f, index, &config.site);

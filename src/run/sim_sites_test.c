@@ -357,7 +357,8 @@ static void test_a_model_at_scale_takes_the_time_of_the_whole(void **state)
     assert_true(fabs((double)part.cost.transfer_nusd / (double)whole.cost.transfer_nusd - 1) <
                 0.03);
     assert_int_equal(many.result.base.took_ns, whole.result.base.took_ns);
-    assert_int_equal(many.wan_bytes, whole.wan_bytes * 10); /* Of a model ten times as large. */
+    /* Of a model ten times as large; only heartbeats are fewer. */
+    assert_true(fabs((double)many.wan_bytes / (double)whole.wan_bytes / 10 - 1) < 0.001);
 }
 
 static void test_every_layout_ends_when_it_has_converged(void **state)

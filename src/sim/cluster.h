@@ -20,6 +20,7 @@ struct sim_cluster_config {
     int64_t commit_ns; /* How long a disk takes to make a checkpoint durable; zero: 2 ms. */
     int64_t grace_ns;  /* As in struct node_lane_config. */
     int64_t restore_ns;
+    int64_t heartbeat_ns;                    /* Of all members; zero: the default. */
     const struct node_lane_witness *witness; /* May be NULL. */
     void *witness_user;
 };
