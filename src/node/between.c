@@ -102,6 +102,12 @@ enum err node_between_check(const struct node_between *b, const struct node_site
         rc = err_text_set(text, ERR_INVALID, "%u streams between sites: 1 to %d are possible",
                           b->streams, LIMIT_STREAMS_PER_PEER);
     }
+    if (rc == OK && b->filter.measure == CODEC_PRODUCT && site->lanes > 1) {
+        rc = err_text_set(text, ERR_INVALID,
+                          "significance by a product needs its tables on one lane, and site %s has "
+                          "%u: give it one server with one lane, or take another significance",
+                          site->name, site->lanes);
+    }
     if (rc == OK && (b->away_ns < 0 || b->stall_ns < 0 || b->gather_ns < 0)) {
         rc = err_text_set(text, ERR_INVALID, "a time between sites is negative");
     }

@@ -136,6 +136,23 @@ static void test_every_choice_of_the_file_arrives(void **state)
     run_file_free(f);
 }
 
+static void test_a_product_of_tables_needs_them_on_one_lane(void **state)
+{
+    struct run_file *f = parse(FILE_OF("sites: [{region: eu, lanes: 2}, {region: us, lanes: 2}]\n",
+                                       "between: {significance: product a b}\n"));
+    struct run_betweens *b = NULL;
+    struct err_text text = {""};
+    uint32_t places = 0;
+
+    (void)state;
+    assert_int_equal(run_betweens_create(f, place, &places, &b, &text), ERR_INVALID);
+    assert_string_equal(text.text, "significance by a product needs its tables on one lane, and "
+                                   "site eu has 2: give it one server with one lane, or take "
+                                   "another significance");
+    assert_null(b);
+    run_file_free(f);
+}
+
 static void test_one_site_is_told_nothing(void **state)
 {
     static const char *const yamls[] = {
@@ -240,6 +257,7 @@ int main(void)
         cmocka_unit_test(test_each_site_is_told_where_the_others_are),
         cmocka_unit_test(test_without_a_word_it_is_as_by_default),
         cmocka_unit_test(test_every_choice_of_the_file_arrives),
+        cmocka_unit_test(test_a_product_of_tables_needs_them_on_one_lane),
         cmocka_unit_test(test_one_site_is_told_nothing),
         cmocka_unit_test(test_a_budget_is_divided_and_the_smaller_one_counts),
         cmocka_unit_test(test_free_links_are_not_limited_by_dollars),

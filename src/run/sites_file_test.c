@@ -220,7 +220,8 @@ static void test_a_file_that_is_not_there_is_named(void **state)
     "sites: [{region: eu, lanes: 2}, {name: 007, region: us, lanes: 2}, {region: ap, lanes: 2}]\n" \
     "job: {name: mf}\nstop: {clocks: 70}\n"                                                        \
     "between:\n"                                                                                   \
-    "  significance: product l r\n"                                                                \
+    "  significance: absolute\n"                                                                   \
+    "  grain: row\n"                                                                               \
     "  threshold: 0.3%\n"                                                                          \
     "  goal: cost\n"                                                                               \
     "  staleness: 7\n"                                                                             \
