@@ -13,7 +13,8 @@ static void check_filter(const struct codec_filter *filter)
     char chars[CODEC_FILTER_TEXT_BYTES];
     struct codec_filter again;
 
-    CHECK(filter->measure < CODEC_CUSTOM && filter->grain < CODEC_GRAINS);
+    CHECK(filter->measure < CODEC_MEASURES && filter->grain < CODEC_GRAINS);
+    CHECK((filter->measure == CODEC_CUSTOM) == (filter->name[0] != '\0'));
     CHECK(filter->measure != CODEC_ROW_NORM || filter->grain == CODEC_ROW);
     CHECK(filter->measure == CODEC_PRODUCT ? filter->tables_count >= CODEC_PRODUCT_MIN &&
                                                  filter->tables_count <= CODEC_PRODUCT_MAX
