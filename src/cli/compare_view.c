@@ -1,5 +1,6 @@
 /* Comparisons as a table with bars and sentences, as CSV and as JSON. */
 
+#include "cli/budget.h"
 #include "cli/compare.h"
 #include "cli/figure.h"
 
@@ -272,15 +273,6 @@ static void view_missed(const struct compare *c, const struct compare_run *r, st
     text_add(out, ".");
 }
 
-static void view_change(const char *what, double with, double without, struct text *out)
-{
-    if (isfinite(with) && isfinite(without) && without > 0) {
-        text_addf(out, "%s%+.1f %%", what, (with / without - 1) * 100);
-    } else {
-        text_addf(out, "%s-", what);
-    }
-}
-
 /* What a budget cost, and what it saved, against the same run without it. */
 static void view_budget(const struct compare *c, struct text *out)
 {
@@ -301,14 +293,7 @@ static void view_budget(const struct compare *c, struct text *out)
         text_addf(out, "%g GB", a->budget.max_gb);
     }
     text_addf(out, ") %s gaia-bsp: ", a->budget.bound ? "bound" : "did not bind");
-    text_addf(out, "%" PRIu64 " clocks instead of %" PRIu64, a->clocks, b->clocks);
-    view_change(", time ", a->time_s, b->time_s, out);
-    text_add(out, ", objective ");
-    figure_number(a->objective, out);
-    text_add(out, " instead of ");
-    figure_number(b->objective, out);
-    view_change("; traffic ", (double)a->wan_bytes, (double)b->wan_bytes, out);
-    view_change(", dollars ", a->cost.total, b->cost.total, out);
+    budget_compare(a, b, out);
     text_add(out, ".");
 }
 

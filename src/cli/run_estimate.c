@@ -1,15 +1,11 @@
 /* strait run --estimate: what a run will take, from a simulation of it; nothing is started. If it
  * has a budget, it is simulated without it as well, to see what the budget costs. */
 
-#include "cli/figure.h"
+#include "cli/budget.h"
 #include "cli/run.h"
 #include "run/bill.h"
 #include "run/outcome.h"
 #include "run/sim.h"
-
-#include <inttypes.h>
-#include <math.h>
-#include <string.h>
 
 /* The run without its budget: only its summary is wanted. */
 struct estimate {
@@ -41,27 +37,6 @@ static void estimate_over(const struct run_picture *picture, const struct run_re
         result->end == RUN_END_INTERRUPTED ? NULL : (json_t *)run_summary(picture, "sim", result);
 }
 
-static void estimate_part(const char *what, double with, double without, struct text *out)
-{
-    if (isfinite(with) && isfinite(without) && without > 0) {
-        text_addf(out, ", %s %+.1f %%", what, (with / without - 1) * 100);
-    }
-}
-
-/* "costs 12 clocks (+20.0 %), time +3.1 %, ...; saves ..." */
-static void estimate_sentence(const struct run_outcome *with, const struct run_outcome *without,
-                              struct text *out)
-{
-    text_addf(out, "%" PRIu64 " clocks instead of %" PRIu64, with->clocks, without->clocks);
-    estimate_part("time", with->time_s, without->time_s, out);
-    text_add(out, ", objective ");
-    figure_number(with->objective, out);
-    text_add(out, " instead of ");
-    figure_number(without->objective, out);
-    estimate_part("traffic", (double)with->wan_bytes, (double)without->wan_bytes, out);
-    estimate_part("dollars", with->cost.total, without->cost.total, out);
-}
-
 static void estimate_print(struct cli_context *ctx, const json_t *with, const json_t *without)
 {
     struct run_outcome a, b;
@@ -73,7 +48,7 @@ static void estimate_print(struct cli_context *ctx, const json_t *with, const js
         return;
     }
     text_init_fixed(&t, line, sizeof(line));
-    estimate_sentence(&a, &b, &t);
+    budget_compare(&a, &b, &t);
     cli_out(ctx, "  %s%-10s%s against no budget: %s\n", cli_style(ctx->color_out, CLI_FAINT), "",
             cli_style(ctx->color_out, CLI_PLAIN), line);
 }
