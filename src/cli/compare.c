@@ -389,7 +389,7 @@ static enum cli_exit compare_read_records(struct cli_context *ctx, struct compar
         }
         compare_name_record(c, path);
         if (run_outcome_load(path, &r->outcome, &text) != OK ||
-            run_scalars_load(path, r->outcome.rising, &r->scalars, &text) != OK) {
+            run_scalars_load(path, r->outcome.rising, NAN, &r->scalars, &text) != OK) {
             return cli_error(ctx, CLI_ERROR_FILE, NULL, "%s", text.text);
         }
         r->known = true;

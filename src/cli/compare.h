@@ -101,6 +101,11 @@ void compare_view(const struct compare_view *v, struct text *out);
 void compare_csv(const struct compare *c, struct text *out);
 json_t *compare_json(const struct compare *c); /* NULL: no memory. */
 
+/* When it was as good as the goal, in seconds and clocks; if it was not, or there is none, its end.
+ */
+double compare_time(const struct compare *c, uint32_t run);
+double compare_clocks(const struct compare *c, uint32_t run);
+
 /* How many times as fast as the base it was; how many times lan's time it took. NaN: that cannot be
  * said. */
 double compare_speed(const struct compare *c, uint32_t run);

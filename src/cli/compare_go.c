@@ -219,12 +219,14 @@ static void go_words(const struct go_child *child, struct err_text *out)
 
 static void go_read(struct go_child *child, int64_t status, int signum)
 {
-    struct compare_run *run = &child->go->c->runs[child->run];
+    struct compare *c = child->go->c;
+    struct compare_run *run = &c->runs[child->run];
+    double goal = c->goal.there ? c->goal.objective : (double)NAN;
     struct err_text why = {""};
 
     run->known = run_outcome_load(run->record, &run->outcome, &why) == OK;
     if (run->known &&
-        run_scalars_load(run->record, run->outcome.rising, &run->scalars, &why) != OK) {
+        run_scalars_load(run->record, run->outcome.rising, goal, &run->scalars, &why) != OK) {
         run->known = false;
     }
     if (run->known) {

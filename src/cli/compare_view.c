@@ -31,20 +31,30 @@ static bool view_timed(const struct compare *c, uint32_t run)
 {
     const struct compare_run *r = run < c->count ? &c->runs[run] : NULL;
 
-    return r != NULL && r->known && r->outcome.time_s > 0 && (r->reached || !c->goal.there);
+    return r != NULL && r->known && compare_time(c, run) > 0 && (r->reached || !c->goal.there);
+}
+
+double compare_time(const struct compare *c, uint32_t run)
+{
+    return c->runs[run].outcome.time_s - c->runs[run].scalars.early_s;
+}
+
+double compare_clocks(const struct compare *c, uint32_t run)
+{
+    return (double)c->runs[run].outcome.clocks - c->runs[run].scalars.early_clocks;
 }
 
 double compare_speed(const struct compare *c, uint32_t run)
 {
     return view_timed(c, run) && view_timed(c, c->base)
-               ? c->runs[c->base].outcome.time_s / c->runs[run].outcome.time_s
+               ? compare_time(c, c->base) / compare_time(c, run)
                : (double)NAN;
 }
 
 double compare_by_lan(const struct compare *c, uint32_t run)
 {
     return view_timed(c, run) && view_timed(c, c->lan)
-               ? c->runs[run].outcome.time_s / c->runs[c->lan].outcome.time_s
+               ? compare_time(c, run) / compare_time(c, c->lan)
                : (double)NAN;
 }
 
@@ -135,10 +145,10 @@ static void view_row(const struct compare_view *v, uint32_t index, struct text *
         text_addf(out, " %s\n", r->why.text);
         return;
     }
-    (void)snprintf(cell, sizeof(cell), "%" PRIu64, o->clocks);
+    (void)snprintf(cell, sizeof(cell), "%.10g", round(compare_clocks(c, index) * 10) / 10);
     view_cell(out, 7, cell);
     text_init_fixed(&t, cell, sizeof(cell));
-    figure_time(o->time_s, &t);
+    figure_time(compare_time(c, index), &t);
     view_cell(out, 12, cell);
     if (c->base != COMPARE_NONE) {
         view_ratio(out, c->lan != COMPARE_NONE ? 7 : 14, compare_speed(c, index));
@@ -158,8 +168,7 @@ static void view_bars(const struct compare_view *v, struct text *out)
     double most = 0;
 
     for (uint32_t i = 0; i < c->count; i++) {
-        most =
-            c->runs[i].known && c->runs[i].outcome.time_s > most ? c->runs[i].outcome.time_s : most;
+        most = c->runs[i].known && compare_time(c, i) > most ? compare_time(c, i) : most;
     }
     if (most <= 0) {
         return;
@@ -174,10 +183,10 @@ static void view_bars(const struct compare_view *v, struct text *out)
         }
         text_addf(out, "  %-*s %s", VIEW_NAME, r->name,
                   cli_style(v->color, view_timed(c, i) ? CLI_GOOD : CLI_DOUBTFUL));
-        figure_length(r->outcome.time_s / most, cells < VIEW_BARS_MIN ? VIEW_BARS_MIN : cells,
+        figure_length(compare_time(c, i) / most, cells < VIEW_BARS_MIN ? VIEW_BARS_MIN : cells,
                       v->utf8, out);
         text_addf(out, "%s ", cli_style(v->color, CLI_PLAIN));
-        figure_time(r->outcome.time_s, out);
+        figure_time(compare_time(c, i), out);
         text_addf(out, "%s\n", view_timed(c, i) ? "" : ", and not there");
     }
 }
@@ -225,11 +234,12 @@ static void view_goal(const struct compare *c, struct text *out)
     }
     text_addf(out, "; it was that good at clock %" PRIu64 " for the first time. ", g->clock);
     if (g->limit_clocks > 0) {
-        text_addf(out, "The others have %" PRIu64 " clocks for it (%s).", g->limit_clocks,
+        text_addf(out, "The others have %" PRIu64 " clocks for it (%s)", g->limit_clocks,
                   g->limit_said ? "stop.clocks of the file" : "ten times those of lan");
     } else {
-        text_add(out, "The others have the time that the file gives them.");
+        text_add(out, "The others have the time that the file gives them");
     }
+    text_add(out, "; when they reached it is read off the straight line between two evaluations.");
     if (lan->scale < 1) {
         text_addf(out, " Scale 1:%.6g: bytes and dollars as at full size.", 1 / lan->scale);
     }
@@ -386,8 +396,9 @@ void compare_csv(const struct compare *c, struct text *out)
             continue;
         }
         csv_word(r->name, out);
-        text_addf(out, ",%s,%d,%" PRIu64, o->end, r->reached, o->clocks);
-        csv_real(o->time_s, out);
+        text_addf(out, ",%s,%d", o->end, r->reached);
+        csv_real(compare_clocks(c, i), out);
+        csv_real(compare_time(c, i), out);
         csv_real(compare_speed(c, i), out);
         csv_real(compare_by_lan(c, i), out);
         text_addf(out, ",%" PRIu64, o->wan_bytes);
@@ -425,15 +436,15 @@ static json_t *json_run(const struct compare *c, uint32_t index)
         return run;
     }
     (void)json_object_update_new(
-        run, json_pack("{s:s, s:I, s:f, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o}",
-                       "end", o->end, "clocks", (json_int_t)o->clocks, "time_s", o->time_s, "speed",
-                       json_number(compare_speed(c, index)), "by_lan",
-                       json_number(compare_by_lan(c, index)), "wan_bytes", (json_int_t)o->wan_bytes,
-                       "compute_usd", json_number(o->cost.compute), "waiting_usd",
-                       json_number(o->cost.waiting), "transfer_usd", json_number(o->cost.transfer),
-                       "total_usd", json_number(o->cost.total), "cost_note", o->note.text,
-                       "insignificant", json_number(o->insignificant), "objective",
-                       json_number(o->objective), "best",
+        run, json_pack("{s:s, s:f, s:f, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o}",
+                       "end", o->end, "clocks", compare_clocks(c, index), "time_s",
+                       compare_time(c, index), "speed", json_number(compare_speed(c, index)),
+                       "by_lan", json_number(compare_by_lan(c, index)), "wan_bytes",
+                       (json_int_t)o->wan_bytes, "compute_usd", json_number(o->cost.compute),
+                       "waiting_usd", json_number(o->cost.waiting), "transfer_usd",
+                       json_number(o->cost.transfer), "total_usd", json_number(o->cost.total),
+                       "cost_note", o->note.text, "insignificant", json_number(o->insignificant),
+                       "objective", json_number(o->objective), "best",
                        json_number(r->scalars.last_clock > 0 ? r->scalars.best : (double)NAN)));
     (void)json_object_update_new(
         run, json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "compute_s", o->compute_s, "read_s",

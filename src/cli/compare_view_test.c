@@ -130,6 +130,17 @@ static void test_the_table_has_times_by_plain_and_by_lan(void **state)
            "        -          -\n");
 }
 
+static void test_times_are_those_of_the_goal(void **state)
+{
+    (void)state;
+    c.runs[2].scalars.early_s = 2.5;
+    c.runs[2].scalars.early_clocks = 3.75;
+    (void)view(false, false);
+    expect("  gaia-bsp       reached        46.3       10.0 s   20.00    1.00       1.5    $6.0000 "
+           "   95.7 %     0.1235\n");
+    expect("  gaia-bsp       ## 10.0 s\n");
+}
+
 static void test_wide_tables_have_the_parts_of_the_cost(void **state)
 {
     (void)state;
@@ -157,7 +168,8 @@ static void test_the_goal_and_how_it_was_found_are_said(void **state)
     expect_words(
         "The goal is 0.125 (log loss): what lan had when it had changed by less than 2 % over 10 "
         "clocks; it was that good at clock 40 for the first time. The others have 400 clocks for "
-        "it (ten times those of lan).");
+        "it (ten times those of lan); when they reached it is read off the straight line between "
+        "two evaluations.");
     c.goal.converged = false;
     c.goal.limit_said = true;
     c.runs[0].outcome.scale = 1.0 / 140;
@@ -273,6 +285,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_the_table_has_times_by_plain_and_by_lan, open_all),
+        cmocka_unit_test_setup(test_times_are_those_of_the_goal, open_all),
         cmocka_unit_test_setup(test_wide_tables_have_the_parts_of_the_cost, open_all),
         cmocka_unit_test_setup(test_bars_are_as_long_as_the_times, open_all),
         cmocka_unit_test_setup(test_the_goal_and_how_it_was_found_are_said, open_all),

@@ -15,7 +15,8 @@
 enum {
     OUTCOME_PATH_BYTES = 4096,
     OUTCOME_PEEK_BYTES = 4096,
-    OUTCOME_FIELD_OBJECTIVE = 6, /* Columns of scalars.csv. */
+    OUTCOME_FIELD_TIME = 1, /* Columns of scalars.csv. */
+    OUTCOME_FIELD_OBJECTIVE = 6,
     OUTCOME_FIELDS = 11,
 };
 
@@ -209,7 +210,19 @@ enum err run_outcome_load(const char *dir, struct run_outcome *out, struct err_t
 
 struct outcome_row {
     uint64_t clock;
+    double time_s;
     double objective; /* NaN: it was not evaluated, or diverged. */
+};
+
+/* How a table is read: first as a whole, then for what was how good when. */
+struct outcome_reader {
+    const char *name;
+    bool rising;
+    double goal;
+    struct run_scalars *s;
+    double last_s;             /* Of the last row. */
+    struct outcome_row before; /* The last evaluation that was not as good as the goal. */
+    bool reached;
 };
 
 /* A line without its end. False: it is none of ours. */
@@ -232,6 +245,9 @@ static bool outcome_row(const char *line, const char *end, struct outcome_row *o
         if (field == 0) {
             out->clock = strtoull(value, &rest, 10);
             good = size > 0 && size < 20 && value[0] >= '1' && value[0] <= '9' && *rest == '\0';
+        } else if (field == OUTCOME_FIELD_TIME) {
+            out->time_s = strtod(value, &rest);
+            good = size > 0 && *rest == '\0' && isfinite(out->time_s);
         } else if (field == OUTCOME_FIELD_OBJECTIVE && size > 0) {
             out->objective = strtod(value, &rest);
             good = *rest == '\0' && isfinite(out->objective);
@@ -246,48 +262,81 @@ static bool outcome_as_good(double a, double b, bool rising)
     return rising ? a >= b : a <= b;
 }
 
-static void outcome_take(const struct outcome_row *row, bool rising, struct run_scalars *s)
+static void outcome_take(struct outcome_reader *r, const struct outcome_row *row)
 {
+    struct run_scalars *s = r->s;
+
     s->clock = row->clock;
+    r->last_s = row->time_s;
     if (isnan(row->objective)) {
         return;
     }
     s->last_clock = row->clock;
     s->last = row->objective;
-    if (s->best_clock == 0 || !outcome_as_good(s->best, row->objective, rising)) {
+    if (s->best_clock == 0 || !outcome_as_good(s->best, row->objective, r->rising)) {
         s->best_clock = row->clock;
         s->best = row->objective;
     }
 }
 
-/* Call @take for every line; @goal_only: only look for the first evaluation as good as the last. */
-static enum err outcome_rows(const char *name, const char *bytes, size_t size, bool rising,
-                             bool goal_only, struct run_scalars *s, struct err_text *text)
+/* The straight line from the evaluation before, which was not there yet, to this one, which is. */
+static void outcome_reach(struct outcome_reader *r, const struct outcome_row *row)
+{
+    const struct outcome_row *before = &r->before;
+    double part = 0, early_s;
+
+    if (before->clock > 0) {
+        part = (row->objective - r->goal) / (row->objective - before->objective);
+        part = part >= 0 && part <= 1 ? part : 0; /* Not so: numbers beyond all measure. */
+    }
+    early_s = r->last_s - row->time_s + part * (row->time_s - before->time_s);
+    r->reached = true;
+    r->s->early_s = early_s >= 0 && early_s <= r->last_s ? early_s : 0;
+    r->s->early_clocks =
+        (double)(r->s->clock - row->clock) + part * (double)(row->clock - before->clock);
+}
+
+static void outcome_judge(struct outcome_reader *r, const struct outcome_row *row)
+{
+    if (isnan(row->objective)) {
+        return;
+    }
+    if (r->s->first_clock == 0 && outcome_as_good(row->objective, r->s->last, r->rising)) {
+        r->s->first_clock = row->clock;
+    }
+    if (!r->reached && outcome_as_good(row->objective, r->goal, r->rising)) {
+        outcome_reach(r, row);
+    }
+    r->before = *row;
+}
+
+static enum err outcome_rows(struct outcome_reader *r, const char *bytes, size_t size,
+                             void (*see)(struct outcome_reader *r, const struct outcome_row *row),
+                             struct err_text *text)
 {
     const char *at = bytes + sizeof(outcome_header) - 1, *stop = bytes + size;
+    uint64_t clock = 0;
     uint32_t line = 2;
 
     for (const char *end; (end = memchr(at, '\n', (size_t)(stop - at))) != NULL; line++) {
         struct outcome_row row;
 
-        if (!outcome_row(at, end, &row) || (!goal_only && row.clock <= s->clock)) {
+        if (!outcome_row(at, end, &row) || row.clock <= clock) {
             return err_text_set(text, ERR_MALFORMED,
-                                "%.300s:%u: it is no row of a run: the record is damaged", name,
+                                "%.300s:%u: it is no row of a run: the record is damaged", r->name,
                                 line);
         }
-        if (!goal_only) {
-            outcome_take(&row, rising, s);
-        } else if (s->first_clock == 0 && outcome_as_good(row.objective, s->last, rising)) {
-            s->first_clock = row.clock;
-        }
+        see(r, &row);
+        clock = row.clock;
         at = end + 1;
     }
     return OK;
 }
 
 enum err run_scalars_parse(const char *name, const char *bytes, size_t size, bool rising,
-                           struct run_scalars *out, struct err_text *text)
+                           double goal, struct run_scalars *out, struct err_text *text)
 {
+    struct outcome_reader r = {.name = name, .rising = rising, .goal = goal, .s = out};
     enum err rc;
 
     *out = (struct run_scalars){.last = NAN, .best = NAN};
@@ -296,13 +345,11 @@ enum err run_scalars_parse(const char *name, const char *bytes, size_t size, boo
         return err_text_set(text, ERR_MALFORMED,
                             "%.300s:1: it does not begin as the table of a run does", name);
     }
-    rc = outcome_rows(name, bytes, size, rising, false, out, text);
-    return rc == OK && out->last_clock > 0
-               ? outcome_rows(name, bytes, size, rising, true, out, text)
-               : rc;
+    rc = outcome_rows(&r, bytes, size, outcome_take, text);
+    return rc == OK ? outcome_rows(&r, bytes, size, outcome_judge, text) : rc;
 }
 
-enum err run_scalars_load(const char *dir, bool rising, struct run_scalars *out,
+enum err run_scalars_load(const char *dir, bool rising, double goal, struct run_scalars *out,
                           struct err_text *text)
 {
     char path[OUTCOME_PATH_BYTES];
@@ -311,7 +358,7 @@ enum err run_scalars_load(const char *dir, bool rising, struct run_scalars *out,
         outcome_read(dir, "scalars.csv", RUN_OUTCOME_SCALARS_BYTES_MAX, path, &bytes, text);
 
     if (rc == OK) {
-        rc = run_scalars_parse(path, bytes.chars, bytes.size, rising, out, text);
+        rc = run_scalars_parse(path, bytes.chars, bytes.size, rising, goal, out, text);
         text_deinit(&bytes);
     }
     return rc;

@@ -79,16 +79,18 @@ struct run_scalars {
     uint64_t first_clock; /* The first that was as good as the last. */
     uint64_t best_clock;
     double best;
+    double early_s;      /* The goal was reached so long before the last row, by a straight line */
+    double early_clocks; /* between evaluations; zero: only there, or never. */
 };
 
 /* Read the @size bytes of a scalars.csv. A last line that has no end is left out: somebody may be
- * writing it. ERR_MALFORMED with @text: "@name:LINE: ...". */
+ * writing it. NaN as @goal: there is none. ERR_MALFORMED with @text: "@name:LINE: ...". */
 MUST_USE enum err run_scalars_parse(const char *name, const char *bytes, size_t size, bool rising,
-                                    struct run_scalars *out, struct err_text *text);
+                                    double goal, struct run_scalars *out, struct err_text *text);
 
 /* The same of the record in a folder; errors as above. */
-MUST_USE enum err run_scalars_load(const char *dir, bool rising, struct run_scalars *out,
-                                   struct err_text *text);
+MUST_USE enum err run_scalars_load(const char *dir, bool rising, double goal,
+                                   struct run_scalars *out, struct err_text *text);
 
 /* The newest clock of a record that is being written, from the end of its scalars.csv; zero: none
  * yet. The newest objective before it, if there is one near the end, else NaN. */

@@ -111,7 +111,7 @@ static void test_what_is_no_summary_is_refused(void **state)
 
 static enum err rows(const char *csv, bool rising, struct run_scalars *out, struct err_text *text)
 {
-    return run_scalars_parse("s.csv", csv, strlen(csv), rising, out, text);
+    return run_scalars_parse("s.csv", csv, strlen(csv), rising, NAN, out, text);
 }
 
 #define ROW(clock, objective) #clock ",1.5,2,0,10,0.5," #objective ",,0,0,0\n"
@@ -133,6 +133,35 @@ static void test_the_first_evaluation_as_good_as_the_last_is_found(void **state)
     assert_int_equal(rows(csv, true, &s, &text), OK);
     assert_int_equal(s.first_clock, 2);
     assert_int_equal(s.best_clock, 2);
+}
+
+#define AT(clock, time, objective) #clock "," #time ",2,0,10,0.5," #objective ",,0,0,0\n"
+
+static void test_a_goal_is_reached_on_the_straight_line_between_two_evaluations(void **state)
+{
+    static const char csv[] = HEADER AT(1, 1, ) AT(2, 2, 5) AT(4, 6, 3) AT(5, 7, ) AT(6, 8.5, 2);
+    static const struct {
+        double goal;
+        bool rising;
+        double early_s;
+        double early_clocks;
+    } cases[] = {
+        {4, false, 4.5, 3},   {3, false, 2.5, 2},     {2.5, false, 1.25, 1},    {2, false, 0, 0},
+        {5.5, false, 6.5, 4}, {1.5, false, 0, 0},     {5, true, 6.5, 4},        {6, true, 0, 0},
+        {NAN, false, 0, 0},   {4.5, false, 5.5, 3.5}, {-INFINITY, false, 0, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct run_scalars s;
+        struct err_text text;
+
+        assert_int_equal(run_scalars_parse("s.csv", csv, sizeof(csv) - 1, cases[i].rising,
+                                           cases[i].goal, &s, &text),
+                         OK);
+        assert_true(s.early_s == cases[i].early_s);
+        assert_true(s.early_clocks == cases[i].early_clocks);
+    }
 }
 
 static void test_a_line_that_is_being_written_is_left_out(void **state)
@@ -157,6 +186,8 @@ static void test_a_table_that_is_damaged_is_refused_with_its_line(void **state)
         {HEADER ROW(1, 7) "\n", "s.csv:3: it is no row of a run: the record is damaged"},
         {HEADER ROW(1, 7) ROW(1, 7), "s.csv:3: it is no row of a run: the record is damaged"},
         {HEADER ROW(0, 7), "s.csv:2: it is no row of a run: the record is damaged"},
+        {HEADER "1,,3,4,5,6,7,8,9,10,11\n",
+         "s.csv:2: it is no row of a run: the record is damaged"},
         {HEADER ROW(1, nan), "s.csv:2: it is no row of a run: the record is damaged"},
         {HEADER ROW(1, 1x), "s.csv:2: it is no row of a run: the record is damaged"},
         {HEADER "1,2,3,4,5,6,7,8,9,10,11,12\n",
@@ -222,7 +253,7 @@ static void test_records_are_read_from_their_folders(void **state)
     assert_int_equal(run_outcome_load(dir, &o, &text), ERR_MALFORMED);
     assert_non_null(strstr(text.text, "it is no summary of a run"));
     write_file(dir, "scalars.csv", HEADER ROW(1, 7) ROW(2, ) "3,1");
-    assert_int_equal(run_scalars_load(dir, false, &s, &text), OK);
+    assert_int_equal(run_scalars_load(dir, false, NAN, &s, &text), OK);
     assert_int_equal(s.clock, 2);
     assert_int_equal(run_scalars_peek(dir, &objective), 2);
     assert_true(objective == 7);
@@ -249,7 +280,7 @@ static void test_memory_may_run_out(void **state)
         mem_fail_at(k, 1);
         rc = run_outcome_load(dir, &o, &text);
         if (rc == OK) {
-            rc = run_scalars_load(dir, o.rising, &s, &text);
+            rc = run_scalars_load(dir, o.rising, NAN, &s, &text);
         }
         mem_fail_at(0, 0);
         assert_true(rc == OK || rc == ERR_NOMEM);
@@ -268,6 +299,7 @@ int main(void)
         cmocka_unit_test(test_what_is_not_there_is_not_made_up),
         cmocka_unit_test(test_what_is_no_summary_is_refused),
         cmocka_unit_test(test_the_first_evaluation_as_good_as_the_last_is_found),
+        cmocka_unit_test(test_a_goal_is_reached_on_the_straight_line_between_two_evaluations),
         cmocka_unit_test(test_a_line_that_is_being_written_is_left_out),
         cmocka_unit_test(test_a_table_that_is_damaged_is_refused_with_its_line),
         cmocka_unit_test(test_records_are_read_from_their_folders),

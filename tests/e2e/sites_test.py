@@ -300,7 +300,8 @@ def test_the_same_file_on_processes_and_in_the_simulator(sites):
     real = sites.json("run", "a.yaml", "--on", "local", "-o", "r")
     assert real["end"] == sim["end"] == "clocks"
     assert real["clocks"] == sim["clocks"] == 30
-    assert real["objective"] == pytest.approx(sim["objective"], rel=0.02)
+    # When a piece of another site arrives is up to the machine: within the staleness, not the same.
+    assert real["objective"] == pytest.approx(sim["objective"], rel=0.1)
     assert [s["name"] for s in real["sites"]] == ["eu", "us", "ap"]
     for a, b in zip(real["sites"], sim["sites"]):
         assert a["shared"]["lanes"] == b["shared"]["lanes"] == 2
