@@ -220,7 +220,7 @@ struct outcome_reader {
     bool rising;
     double goal;
     struct run_scalars *s;
-    double last_s;             /* Of the last row. */
+    double last_s;             /* Of the last evaluation. */
     struct outcome_row before; /* The last evaluation that was not as good as the goal. */
     bool reached;
 };
@@ -267,10 +267,10 @@ static void outcome_take(struct outcome_reader *r, const struct outcome_row *row
     struct run_scalars *s = r->s;
 
     s->clock = row->clock;
-    r->last_s = row->time_s;
     if (isnan(row->objective)) {
         return;
     }
+    r->last_s = row->time_s;
     s->last_clock = row->clock;
     s->last = row->objective;
     if (s->best_clock == 0 || !outcome_as_good(s->best, row->objective, r->rising)) {
@@ -293,7 +293,7 @@ static void outcome_reach(struct outcome_reader *r, const struct outcome_row *ro
     r->reached = true;
     r->s->early_s = early_s >= 0 && early_s <= r->last_s ? early_s : 0;
     r->s->early_clocks =
-        (double)(r->s->clock - row->clock) + part * (double)(row->clock - before->clock);
+        (double)(r->s->last_clock - row->clock) + part * (double)(row->clock - before->clock);
 }
 
 static void outcome_judge(struct outcome_reader *r, const struct outcome_row *row)

@@ -79,8 +79,8 @@ struct run_scalars {
     uint64_t first_clock; /* The first that was as good as the last. */
     uint64_t best_clock;
     double best;
-    double early_s;      /* The goal was reached so long before the last row, by a straight line */
-    double early_clocks; /* between evaluations; zero: only there, or never. */
+    double early_s;      /* The goal was reached so long before the last evaluation, by a */
+    double early_clocks; /* straight line between two; zero: only there, or never. */
 };
 
 /* Read the @size bytes of a scalars.csv. A last line that has no end is left out: somebody may be

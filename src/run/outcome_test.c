@@ -139,7 +139,8 @@ static void test_the_first_evaluation_as_good_as_the_last_is_found(void **state)
 
 static void test_a_goal_is_reached_on_the_straight_line_between_two_evaluations(void **state)
 {
-    static const char csv[] = HEADER AT(1, 1, ) AT(2, 2, 5) AT(4, 6, 3) AT(5, 7, ) AT(6, 8.5, 2);
+    static const char csv[] =
+        HEADER AT(1, 1, ) AT(2, 2, 5) AT(4, 6, 3) AT(5, 7, ) AT(6, 8.5, 2) AT(7, 8, );
     static const struct {
         double goal;
         bool rising;
