@@ -285,6 +285,8 @@ static void go_set_goal(struct go *g)
     c->goal.limit_clocks =
         c->goal.limit_said ? stop->clocks : GO_TIMES_LAN * lan->scalars.last_clock;
     lan->reached = true;
+    lan->scalars.reached_clock = (double)lan->scalars.last_clock;
+    lan->scalars.reached_s = lan->scalars.last_s;
     if (lan->scalars.first_clock < lan->scalars.last_clock) {
         /* It was that good before: once more, so that its time and cost are those of then. */
         go_place(c, lan, lan->name);

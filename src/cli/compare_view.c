@@ -36,12 +36,16 @@ static bool view_timed(const struct compare *c, uint32_t run)
 
 double compare_time(const struct compare *c, uint32_t run)
 {
-    return c->runs[run].outcome.time_s - c->runs[run].scalars.early_s;
+    double reached_s = c->runs[run].scalars.reached_s;
+
+    return c->runs[run].reached && isfinite(reached_s) ? reached_s : c->runs[run].outcome.time_s;
 }
 
 double compare_clocks(const struct compare *c, uint32_t run)
 {
-    return (double)c->runs[run].outcome.clocks - c->runs[run].scalars.early_clocks;
+    double clock = c->runs[run].scalars.reached_clock;
+
+    return c->runs[run].reached && isfinite(clock) ? clock : (double)c->runs[run].outcome.clocks;
 }
 
 double compare_speed(const struct compare *c, uint32_t run)

@@ -220,9 +220,7 @@ struct outcome_reader {
     bool rising;
     double goal;
     struct run_scalars *s;
-    double last_s;             /* Of the last evaluation. */
-    struct outcome_row before; /* The last evaluation that was not as good as the goal. */
-    bool reached;
+    struct outcome_row before; /* The last evaluation; clock zero: none yet. */
 };
 
 /* A line without its end. False: it is none of ours. */
@@ -270,9 +268,9 @@ static void outcome_take(struct outcome_reader *r, const struct outcome_row *row
     if (isnan(row->objective)) {
         return;
     }
-    r->last_s = row->time_s;
     s->last_clock = row->clock;
     s->last = row->objective;
+    s->last_s = row->time_s;
     if (s->best_clock == 0 || !outcome_as_good(s->best, row->objective, r->rising)) {
         s->best_clock = row->clock;
         s->best = row->objective;
@@ -280,20 +278,17 @@ static void outcome_take(struct outcome_reader *r, const struct outcome_row *row
 }
 
 /* The straight line from the evaluation before, which was not there yet, to this one, which is. */
-static void outcome_reach(struct outcome_reader *r, const struct outcome_row *row)
+static void outcome_reach(const struct outcome_reader *r, const struct outcome_row *row)
 {
     const struct outcome_row *before = &r->before;
-    double part = 0, early_s;
+    double part = 0; /* Of the way back. */
 
     if (before->clock > 0) {
         part = (row->objective - r->goal) / (row->objective - before->objective);
         part = part >= 0 && part <= 1 ? part : 0; /* Not so: numbers beyond all measure. */
     }
-    early_s = r->last_s - row->time_s + part * (row->time_s - before->time_s);
-    r->reached = true;
-    r->s->early_s = early_s >= 0 && early_s <= r->last_s ? early_s : 0;
-    r->s->early_clocks =
-        (double)(r->s->last_clock - row->clock) + part * (double)(row->clock - before->clock);
+    r->s->reached_clock = (double)row->clock - part * (double)(row->clock - before->clock);
+    r->s->reached_s = row->time_s - part * (row->time_s - before->time_s);
 }
 
 static void outcome_judge(struct outcome_reader *r, const struct outcome_row *row)
@@ -304,7 +299,7 @@ static void outcome_judge(struct outcome_reader *r, const struct outcome_row *ro
     if (r->s->first_clock == 0 && outcome_as_good(row->objective, r->s->last, r->rising)) {
         r->s->first_clock = row->clock;
     }
-    if (!r->reached && outcome_as_good(row->objective, r->goal, r->rising)) {
+    if (isnan(r->s->reached_s) && outcome_as_good(row->objective, r->goal, r->rising)) {
         outcome_reach(r, row);
     }
     r->before = *row;
@@ -339,7 +334,8 @@ enum err run_scalars_parse(const char *name, const char *bytes, size_t size, boo
     struct outcome_reader r = {.name = name, .rising = rising, .goal = goal, .s = out};
     enum err rc;
 
-    *out = (struct run_scalars){.last = NAN, .best = NAN};
+    *out = (struct run_scalars){
+        .last = NAN, .last_s = NAN, .best = NAN, .reached_clock = NAN, .reached_s = NAN};
     if (size < sizeof(outcome_header) - 1 ||
         memcmp(bytes, outcome_header, sizeof(outcome_header) - 1) != 0) {
         return err_text_set(text, ERR_MALFORMED,

@@ -76,11 +76,12 @@ struct run_scalars {
     uint64_t clock;      /* The last row; zero: there is none. */
     uint64_t last_clock; /* The last evaluation; zero: there is none, and the rest says nothing. */
     double last;
+    double last_s;        /* When it was. */
     uint64_t first_clock; /* The first that was as good as the last. */
     uint64_t best_clock;
     double best;
-    double early_s;      /* The goal was reached so long before the last evaluation, by a */
-    double early_clocks; /* straight line between two; zero: only there, or never. */
+    double reached_clock; /* When the goal was met, on the straight line between two evaluations; */
+    double reached_s;     /* NaN: never. */
 };
 
 /* Read the @size bytes of a scalars.csv. A last line that has no end is left out: somebody may be

@@ -31,7 +31,7 @@ static void fuzz_table(const char *chars, size_t size, bool rising)
 
     if (run_scalars_parse("fuzz", chars, size, rising, 1, &s, &text) == OK) {
         CHECK(s.last_clock <= s.clock && s.first_clock <= s.last_clock);
-        CHECK(s.early_clocks >= 0 && s.early_clocks <= (double)s.clock);
+        CHECK(isnan(s.reached_clock) || s.reached_clock <= (double)s.last_clock);
         CHECK(s.last_clock == 0 || (s.first_clock > 0 && isfinite(s.last) && isfinite(s.best)));
     } else {
         CHECK(strncmp(text.text, "fuzz:", 5) == 0);

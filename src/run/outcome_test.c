@@ -141,28 +141,28 @@ static void test_a_goal_is_reached_on_the_straight_line_between_two_evaluations(
 {
     static const char csv[] =
         HEADER AT(1, 1, ) AT(2, 2, 5) AT(4, 6, 3) AT(5, 7, ) AT(6, 8.5, 2) AT(7, 8, );
-    static const struct {
-        double goal;
-        bool rising;
-        double early_s;
-        double early_clocks;
-    } cases[] = {
-        {4, false, 4.5, 3},   {3, false, 2.5, 2},     {2.5, false, 1.25, 1},    {2, false, 0, 0},
-        {5.5, false, 6.5, 4}, {1.5, false, 0, 0},     {5, true, 6.5, 4},        {6, true, 0, 0},
-        {NAN, false, 0, 0},   {4.5, false, 5.5, 3.5}, {-INFINITY, false, 0, 0},
+    static const double cases[][3] = {
+        /* Goal, clock, time. */
+        {4, 3, 4},   {3, 4, 6},     {2.5, 5, 7.25},    {2, 6, 8.5},
+        {5.5, 2, 2}, {4.5, 2.5, 3}, {4.75, 2.25, 2.5},
     };
+    static const double never[] = {1.5, -INFINITY, NAN};
+    struct run_scalars s;
+    struct err_text text;
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct run_scalars s;
-        struct err_text text;
-
-        assert_int_equal(run_scalars_parse("s.csv", csv, sizeof(csv) - 1, cases[i].rising,
-                                           cases[i].goal, &s, &text),
-                         OK);
-        assert_true(s.early_s == cases[i].early_s);
-        assert_true(s.early_clocks == cases[i].early_clocks);
+        assert_int_equal(
+            run_scalars_parse("s.csv", csv, sizeof(csv) - 1, false, cases[i][0], &s, &text), OK);
+        assert_true(s.reached_clock == cases[i][1] && s.reached_s == cases[i][2]);
     }
+    for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
+        assert_int_equal(
+            run_scalars_parse("s.csv", csv, sizeof(csv) - 1, false, never[i], &s, &text), OK);
+        assert_true(isnan(s.reached_clock) && isnan(s.reached_s));
+    }
+    assert_int_equal(run_scalars_parse("s.csv", csv, sizeof(csv) - 1, true, 5, &s, &text), OK);
+    assert_true(s.reached_clock == 2 && s.reached_s == 2);
 }
 
 static void test_a_line_that_is_being_written_is_left_out(void **state)
