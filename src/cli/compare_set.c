@@ -63,6 +63,7 @@ void compare_settings(const struct run_file *f, const char *name, struct compare
         set_add(out, "between.preset=async");
         set_add(out, "between.staleness=none");
         set_add(out, "between.barrier=false");
+        set_add(out, "between.fresh=0");
     }
     if (strcmp(name, "gaia-bsp-free") == 0) {
         set_add(out, "budget={max_gb: 1000000000}"); /* As much as there can be. */

@@ -512,7 +512,7 @@ static void view_shared_line(struct view_out *o)
 {
     const json_t *report = o->v->now;
     int64_t made = 0, taken = 0, raised = 0, met = 0;
-    double clock_s = 0, barrier_s = 0, room_s = 0, soft = 0;
+    double clock_s = 0, barrier_s = 0, fresh_s = 0, room_s = 0, soft = 0;
 
     for (size_t i = 0; i < view_lanes(report); i++) {
         const json_t *b = json_object_get(view_status(report, i), "between");
@@ -524,6 +524,7 @@ static void view_shared_line(struct view_out *o)
         met += why_number(b, "barriers_met");
         clock_s += json_number_value(json_object_get(b, "waited_clock_s"));
         barrier_s += json_number_value(json_object_get(b, "waited_barrier_s"));
+        fresh_s += json_number_value(json_object_get(b, "waited_fresh_s"));
         room_s += json_number_value(json_object_get(b, "waited_room_s"));
         soft = its > soft ? its : soft;
     }
@@ -532,8 +533,9 @@ static void view_shared_line(struct view_out *o)
               " met  soft %.2f",
               made, taken, raised, met, soft);
     view_putf(o, CLI_PLAIN,
-              "readers waited %.1f s for clocks, %.1f s for barriers, %.1f s for room", clock_s,
-              barrier_s, room_s);
+              "readers waited %.1f s for clocks, %.1f s for barriers, %.1f s for what was about to "
+              "come, %.1f s for room",
+              clock_s, barrier_s, fresh_s, room_s);
 }
 
 static void view_site_lines(struct view_out *o)

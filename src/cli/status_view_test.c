@@ -295,8 +295,8 @@ static void test_other_sites_have_their_lines(void **state)
     assert_non_null(strstr(screen, "ireland                20       0  away"));
     assert_non_null(
         strstr(screen, "pieces 14 made, 10 taken  barriers 4 raised, 2 met  soft 0.50\n"));
-    assert_non_null(
-        strstr(screen, "readers waited 3.0 s for clocks, 0.5 s for barriers, 0.0 s for room\n"));
+    assert_non_null(strstr(screen, "readers waited 3.0 s for clocks, 0.5 s for barriers, "
+                                   "0.0 s for what was about to come, 0.0 s for room\n"));
     object = view_json(&v);
     tokyo = json_array_get(json_object_get(object, "sites"), 0);
     assert_string_equal(json_string_value(json_object_get(tokyo, "name")), "tokyo");

@@ -525,6 +525,9 @@ static void why_site_waits(const json_t *between, json_int_t lane, json_t *reaso
         why_site_clock(&t.text, site);
     } else if (strcmp(kind, "barrier") == 0) {
         text_addf(&t.text, "for elements that site %s has announced and not sent yet", name);
+    } else if (strcmp(kind, "fresh") == 0) {
+        text_addf(&t.text, "for what site %s made in the clock that is over: it is about to come",
+                  name);
     } else if (json_object_get(between, "copies_from") != NULL) {
         text_addf(&t.text, "for the copy that this site takes of site %s",
                   why_string(between, "copies_from"));

@@ -14,6 +14,7 @@ void node_between_init(struct node_between *b)
         .goal = ASP_SPEED,
         .staleness = NODE_BETWEEN_STALENESS,
         .barrier = true,
+        .fresh = NODE_BETWEEN_FRESH,
         .mean = true,
         .away_ns = (int64_t)NODE_BETWEEN_AWAY_S * 1000000000,
         .majority = true,
@@ -107,6 +108,10 @@ enum err node_between_check(const struct node_between *b, const struct node_site
                           "significance by a product needs its tables on one lane, and site %s has "
                           "%u: give it one server with one lane, or take another significance",
                           site->name, site->lanes);
+    }
+    if (rc == OK && !(b->fresh >= 0 && b->fresh <= 1)) {
+        rc = err_text_set(text, ERR_INVALID, "fresh is %g: it is a part of a clock, 0 to 1",
+                          b->fresh);
     }
     if (rc == OK && (b->away_ns < 0 || b->stall_ns < 0 || b->gather_ns < 0)) {
         rc = err_text_set(text, ERR_INVALID, "a time between sites is negative");

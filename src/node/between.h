@@ -4,7 +4,8 @@
  *     when     a clock is over (each chunk as soon as its round closes)
  *     select   .filter, .threshold, .goal: what is significant (codec/filter.h, sync/asp.h)
  *     encode   the smallest of the sparse encodings (codec/sparse.h)
- *     admit    .staleness, .barrier: who may read what (sync/mirror.h, sync/selective.h)
+ *     admit    .staleness, .barrier, .fresh: who may read what, and when (sync/mirror.h,
+ *              sync/selective.h, sync/fresh.h)
  *     weight   .mean: sums, or means over sites
  *     apply    add; what a site applied to its own copy is what it sends
  *     deliver  to all, or by groups and hubs
@@ -33,6 +34,7 @@ enum {
 };
 
 #define NODE_BETWEEN_THRESHOLD 0.01F
+#define NODE_BETWEEN_FRESH 0.1
 
 struct node_other_site {
     char name[LIMIT_NAME_BYTES + 1];
@@ -64,6 +66,7 @@ struct node_between {
     uint64_t clocks;       /* In which to spend it; zero: not known. */
     uint64_t staleness;    /* DS; MIRROR_UNBOUNDED: nobody waits. */
     bool barrier;
+    double fresh; /* Part of a clock that readers wait for what is about to come (sync/fresh.h). */
     bool mean; /* Tables whose updates are averaged are averaged over sites too. */
 
     int64_t away_ns; /* Zero: nobody is left out. */

@@ -124,6 +124,7 @@ static enum err mirror_build(struct node_mirror *r, struct err_text *text)
     enum err rc = mirror_init(&r->m, &config, b->group, text);
 
     asp_init(&r->asp, &asp);
+    fresh_init(&r->fresh, b->fresh);
     for (uint32_t i = 0; i < b->others_count && rc == OK; i++) {
         rc = mirror_add_far(r, &b->others[i]);
     }
@@ -135,6 +136,12 @@ static enum err mirror_build(struct node_mirror *r, struct err_text *text)
         rc = codec_sum_create(&r->sum);
     }
     return rc;
+}
+
+static void mirror_fresh_over(struct loop_timer *timer, void *user)
+{
+    (void)timer;
+    node_mirror_wake(user);
 }
 
 enum err node_mirror_create(struct node_lane *l, struct node_mirror **out, struct err_text *text)
@@ -167,6 +174,9 @@ enum err node_mirror_create(struct node_lane *l, struct node_mirror **out, struc
     rc =
         r->fars == NULL ? ERR_NOMEM : loop_timer_init(&r->tick, l->config.loop, mirror_tick_due, r);
     if (rc == OK) {
+        rc = loop_timer_init(&r->fresh_over, l->config.loop, mirror_fresh_over, r);
+    }
+    if (rc == OK) {
         rc = mirror_build(r, text);
     }
     if (rc == OK) {
@@ -191,6 +201,7 @@ void node_mirror_destroy(struct node_mirror *r)
     }
     loop_task_cancel(&r->pump);
     loop_timer_deinit(&r->tick);
+    loop_timer_deinit(&r->fresh_over);
     node_mirror_keep_end(r);
     node_mirror_early_drop(r);
     if (r->m.sites != NULL) {
@@ -453,6 +464,7 @@ void node_mirror_wake(struct node_mirror *r)
 {
     struct node_lane *l = r->lane;
 
+    fresh_look(&r->fresh, &r->m, node_mirror_now(r));
     if (l->held_frames > 0) {
         loop_task_post(&l->drain);
     }
@@ -600,7 +612,7 @@ bool node_mirror_may_read(struct node_mirror *r, struct node_gate *gate, uint64_
                           uint32_t chunk, uint32_t first, uint32_t count)
 {
     uint32_t whom = MIRROR_NOBODY;
-    int64_t since_ns;
+    int64_t since_ns, until_ns;
 
     if (r->due_count > 0 || r->copy_from != MIRROR_NOBODY) {
         return mirror_gate(r, gate, NODE_WAIT_ROOM, r->copy_from);
@@ -617,6 +629,10 @@ bool node_mirror_may_read(struct node_mirror *r, struct node_gate *gate, uint64_
     if (chunk != NODE_MIRROR_ALL &&
         !selective_may_read(&r->selective, chunk, first, count, &whom, &since_ns)) {
         return mirror_gate(r, gate, NODE_WAIT_BARRIER, whom);
+    }
+    if (!fresh_may_read(&r->fresh, &r->m, clock, node_mirror_now(r), &whom, &until_ns)) {
+        loop_timer_start(&r->fresh_over, until_ns);
+        return mirror_gate(r, gate, NODE_WAIT_FRESH, whom);
     }
     return mirror_gate(r, gate, NODE_WAIT_NONE, MIRROR_NOBODY);
 }
@@ -712,6 +728,7 @@ void node_mirror_stats(struct node_mirror *r, struct node_mirror_stats *out)
     out->soft = asp_soft(&r->asp);
     out->waited_clock_ns = r->waited_ns[NODE_WAIT_CLOCK];
     out->waited_barrier_ns = r->waited_ns[NODE_WAIT_BARRIER];
+    out->waited_fresh_ns = r->waited_ns[NODE_WAIT_FRESH];
     out->waited_room_ns = r->waited_ns[NODE_WAIT_ROOM];
 }
 

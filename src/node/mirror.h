@@ -61,6 +61,7 @@ enum node_wait {
     NODE_WAIT_NONE,
     NODE_WAIT_CLOCK,   /* A site's clock is too far behind. */
     NODE_WAIT_BARRIER, /* Pieces that were announced. */
+    NODE_WAIT_FRESH,   /* What is about to come. */
     NODE_WAIT_ROOM,    /* Too much is under way; or a copy. */
     NODE_WAITS,
 };
@@ -108,6 +109,7 @@ struct node_mirror_stats {
     uint64_t log_bytes;
     int64_t waited_clock_ns;   /* Readers waited for a site's clock, */
     int64_t waited_barrier_ns; /* for pieces that were announced, */
+    int64_t waited_fresh_ns;   /* for what was about to come, */
     int64_t waited_room_ns;    /* or because too much was under way. */
     double soft;
 };

@@ -84,7 +84,7 @@ static enum err measure_open_far(struct node_mirror *r, uint32_t index)
 
 static enum err measure_open_all(struct node_mirror *r)
 {
-    static const char *const reasons[] = {NULL, "clock", "barrier", "room"};
+    static const char *const reasons[] = {NULL, "clock", "barrier", "fresh", "room"};
     struct node_measure *m = r->measure;
     const struct {
         struct obs_counter **counter;
@@ -185,6 +185,7 @@ void node_measure_look(struct node_mirror *r)
     measure_follow(m->copies, stats.copies);
     measure_follow(m->waited[NODE_WAIT_CLOCK], (uint64_t)stats.waited_clock_ns);
     measure_follow(m->waited[NODE_WAIT_BARRIER], (uint64_t)stats.waited_barrier_ns);
+    measure_follow(m->waited[NODE_WAIT_FRESH], (uint64_t)stats.waited_fresh_ns);
     measure_follow(m->waited[NODE_WAIT_ROOM], (uint64_t)stats.waited_room_ns);
     obs_gauge_set(m->log, (double)stats.log_bytes);
     obs_gauge_set(m->soft, stats.soft);

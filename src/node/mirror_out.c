@@ -378,6 +378,7 @@ static void out_advance(struct node_mirror *r)
     r->clock_due = 0;
     out_measure(r, clock);
     mirror_advance(&r->m, clock);
+    fresh_closed(&r->fresh, &r->m, clock, node_mirror_now(r));
     node_mirror_changed(r);
     node_mirror_release(r);
     node_mirror_pump(r);
@@ -428,6 +429,9 @@ void node_mirror_finished(struct node_mirror *r)
 
 void node_mirror_working(struct node_mirror *r)
 {
+    if (r->flushing || r->m.clock == 0) {
+        fresh_begin(&r->fresh, node_mirror_now(r));
+    }
     if (r->flushing) {
         r->flushing = false;
         mirror_go_on(&r->m);

@@ -6,6 +6,7 @@
 #include "node/lane_state.h"
 #include "node/mirror.h"
 #include "store/checkpoint.h"
+#include "sync/fresh.h"
 #include "sync/selective.h"
 #include "wire/delta.h"
 #include "wire/mirror.h"
@@ -94,6 +95,7 @@ struct node_mirror {
     uint32_t id; /* Of our site on the wire. */
     struct mirror m;
     struct asp asp;
+    struct fresh fresh;
     struct selective selective;
     struct node_far *fars; /* By index in the machine; [0] is not used. */
     uint32_t fars_count;
@@ -151,6 +153,7 @@ struct node_mirror {
     int64_t measured_ns; /* When metrics were written last. */
     struct loop_task pump;
     struct loop_timer tick;
+    struct loop_timer fresh_over; /* Nobody waits any longer for what was about to come. */
     int64_t started_ns;
 };
 

@@ -79,6 +79,7 @@ static void between_site(struct run_betweens *b, const struct run_file *f, uint3
     n->budget_bytes = f->topo == NULL ? 0 : run_between_budget(f, index);
     n->clocks = f->stop.clocks;
     n->staleness = said->staleness;
+    n->fresh = said->fresh;
     n->barrier = said->barrier;
     n->mean = said->weight == RUN_MEAN;
     n->away_ns = said->away_ns;

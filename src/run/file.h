@@ -96,6 +96,7 @@ struct run_between {
     enum asp_goal goal;
     uint64_t staleness; /* MIRROR_UNBOUNDED: none. */
     bool barrier;
+    double fresh;
     enum run_weight weight;
     uint32_t streams;
     int64_t away_ns;

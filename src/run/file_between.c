@@ -55,6 +55,23 @@ static enum err between_staleness(struct file_reader *r)
     return OK;
 }
 
+static enum err between_fresh(struct file_reader *r)
+{
+    const struct run_yaml *node = file_find(r, "between.fresh");
+    struct run_between *b = &r->f->between;
+
+    if (node == NULL) {
+        b->fresh = b->preset == RUN_ASYNC ? 0 : NODE_BETWEEN_FRESH;
+        return OK;
+    }
+    if (node->kind != RUN_YAML_TEXT || !file_read_part(node->chars, &b->fresh) ||
+        !(b->fresh >= 0 && b->fresh <= 1)) {
+        return file_fail(r, ERR_MALFORMED, "between.fresh",
+                         "has to be a part of a clock, 0 to 1 or a percentage, such as 5%%");
+    }
+    return OK;
+}
+
 /* The function of a custom significance is in a library, and only that is. */
 static enum err between_library(struct file_reader *r)
 {
@@ -104,6 +121,9 @@ static enum err between_figures(struct file_reader *r)
     }
     if (rc == OK) {
         rc = between_staleness(r);
+    }
+    if (rc == OK) {
+        rc = between_fresh(r);
     }
     if (rc == OK) {
         rc = file_u32(r, "between.streams", &b->streams, NODE_BETWEEN_STREAMS, 1,

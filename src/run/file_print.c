@@ -146,9 +146,11 @@ void file_print_between(const struct run_file *f, struct text *out)
     } else {
         text_addf(out, "%" PRIu64, b->staleness);
     }
-    text_addf(out, "\n  barrier: %s\n  weight: %s\n  streams: %u\n  away: %s\n  leave_out: %s\n",
-              b->barrier ? "true" : "false", run_weight_name(b->weight), b->streams,
-              units_time_print(b->away_ns, &away), run_leave_out_name(b->leave_out));
+    text_addf(out, "\n  barrier: %s\n  fresh: ", b->barrier ? "true" : "false");
+    topo_print_number(b->fresh, out);
+    text_addf(out, "\n  weight: %s\n  streams: %u\n  away: %s\n  leave_out: %s\n",
+              run_weight_name(b->weight), b->streams, units_time_print(b->away_ns, &away),
+              run_leave_out_name(b->leave_out));
     text_add(out, b->circles_count > 0 ? "  groups:\n" : "");
     for (uint32_t i = 0; i < b->circles_count; i++) {
         print_circle(f, &b->circles[i], out);

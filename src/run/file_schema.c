@@ -95,6 +95,7 @@ static const cyaml_schema_field_t schema_between_fields[] = {
                      CYAML_ARRAY_LEN(schema_goals)),
     CYAML_FIELD_IGNORE("staleness", OPTIONAL),
     CYAML_FIELD_BOOL("barrier", OPTIONAL, struct run_between, barrier),
+    CYAML_FIELD_IGNORE("fresh", OPTIONAL),
     CYAML_FIELD_ENUM("weight", CHOICE, struct run_between, weight, schema_weights,
                      CYAML_ARRAY_LEN(schema_weights)),
     CYAML_FIELD_UINT("streams", OPTIONAL, struct run_between, streams),

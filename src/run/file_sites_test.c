@@ -46,6 +46,7 @@ static const char everything[] =
     "  goal: cost\n"
     "  staleness: 0\n"
     "  barrier: false\n"
+    "  fresh: 2.5%\n"
     "  weight: sum\n"
     "  streams: 2\n"
     "  away: 1.5min\n"
@@ -144,6 +145,7 @@ static void test_how_they_share_is_read(void **state)
     assert_int_equal(b->goal, ASP_COST);
     assert_int_equal(b->staleness, 0);
     assert_false(b->barrier);
+    assert_true(b->fresh == 0.025);
     assert_int_equal(b->weight, RUN_SUM);
     assert_int_equal(b->streams, 2);
     assert_int_equal(b->away_ns, INT64_C(90000000000));
@@ -181,6 +183,7 @@ static void test_defaults_are_gaias(void **state)
     assert_int_equal(f->between.goal, ASP_SPEED);
     assert_int_equal(f->between.staleness, 4);
     assert_true(f->between.barrier);
+    assert_true(f->between.fresh == 0.1);
     assert_int_equal(f->between.weight, RUN_MEAN);
     assert_int_equal(f->between.streams, 4);
     assert_int_equal(f->between.away_ns, INT64_C(30000000000));
@@ -201,6 +204,7 @@ static void test_async_waits_for_nobody_unless_it_is_said(void **state)
     (void)state;
     assert_true(f->between.staleness == MIRROR_UNBOUNDED);
     assert_false(f->between.barrier);
+    assert_true(f->between.fresh == 0);
     run_file_free(f);
     f = parse(TWO "between: {preset: async, staleness: 7, barrier: true}\n");
     assert_int_equal(f->between.staleness, 7);
@@ -350,6 +354,7 @@ static void test_what_is_printed_is_complete(void **state)
                                     "  goal: cost\n"
                                     "  staleness: 0\n"
                                     "  barrier: false\n"
+                                    "  fresh: 0.025\n"
                                     "  weight: sum\n"
                                     "  streams: 2\n"
                                     "  away: 90s\n"

@@ -383,7 +383,7 @@ static const struct wrong wrong_sites[] = {
     {BETWEEN, "between: {stale: 3}", "6:11: between.stale: no such key: did you mean 'staleness'?"},
     {BETWEEN, "between: {colour: 3}",
      "6:11: between.colour: no such key: there are preset, significance, grain, library, "
-     "threshold, goal, staleness, barrier, weight, streams, away, leave_out, groups"},
+     "threshold, goal, staleness, barrier, fresh, weight, streams, away, leave_out, groups"},
     {BETWEEN, "between: {significance: custom mine}",
      "6:25: between.significance: needs the library that has 'strait_significance_mine': write "
      "'library: PATH' beside it"},
@@ -396,6 +396,12 @@ static const struct wrong wrong_sites[] = {
      "6:19: between.weight: 'men' is not one of mean, sum: did you mean 'mean'?"},
     {BETWEEN, "between: {leave_out: all}",
      "6:22: between.leave_out: 'all' is not one of majority, any"},
+    {BETWEEN, "between: {fresh: 101%}",
+     "6:18: between.fresh: has to be a part of a clock, 0 to 1 or a percentage, such as 5%"},
+    {BETWEEN, "between: {fresh: -0.1}",
+     "6:18: between.fresh: has to be a part of a clock, 0 to 1 or a percentage, such as 5%"},
+    {BETWEEN, "between: {fresh: [1]}",
+     "6:18: between.fresh: has to be a part of a clock, 0 to 1 or a percentage, such as 5%"},
     {BETWEEN, "between: {barrier: yes}", "6:20: between.barrier: 'yes' is neither true nor false"},
     {BETWEEN, "between: {barrier: [true]}",
      "6:20: between.barrier: has to be true or false, but is a list"},

@@ -101,6 +101,7 @@ static void outcome_sites(const json_t *summary, struct run_outcome *out)
         sent += outcome_sum(shared, "elements_sent");
         out->waited_clock_s += outcome_sum(shared, "waited_clock_s");
         out->waited_barrier_s += outcome_sum(shared, "waited_barrier_s");
+        out->waited_fresh_s += outcome_sum(shared, "waited_fresh_s");
         out->waited_room_s += outcome_sum(shared, "waited_room_s");
     }
     out->insignificant = judged > 0 ? 1 - sent / judged : (double)NAN;

@@ -57,6 +57,7 @@ struct run_outcome {
     double end_s;
     double waited_clock_s;   /* Sums over all sites: readers waited for another site's clock, */
     double waited_barrier_s; /* for pieces that were announced, */
+    double waited_fresh_s;   /* for what was about to come, */
     double waited_room_s;    /* because too much was under way. */
     double move_s;
     bool has_budget;

@@ -37,6 +37,7 @@ void run_share_add_status(struct run_share *s, const struct json_t *between)
     sums->log_bytes += share_count(between, "log_bytes");
     sums->waited_clock_ns += share_time(between, "waited_clock_s");
     sums->waited_barrier_ns += share_time(between, "waited_barrier_s");
+    sums->waited_fresh_ns += share_time(between, "waited_fresh_s");
     sums->waited_room_ns += share_time(between, "waited_room_s");
     sums->soft = soft > sums->soft ? soft : sums->soft;
     s->lanes++;
@@ -65,7 +66,8 @@ json_t *run_share_to_json(const struct run_share *s, double scale)
     double insignificant = run_share_insignificant(s);
 
     return json_pack(
-        "{s:i, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:b}",
+        "{s:i, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, "
+        "s:b}",
         "lanes", (int)s->lanes, "insignificant",
         isnan(insignificant) ? json_null() : json_real(insignificant), "elements_judged",
         (json_int_t)sums->elements_judged, "elements_sent", (json_int_t)sums->elements_sent,
@@ -75,6 +77,7 @@ json_t *run_share_to_json(const struct run_share *s, double scale)
         "barriers_met", (json_int_t)sums->barriers_met, "copies", (json_int_t)sums->copies,
         "log_bytes", (json_int_t)((double)sums->log_bytes / scale), "waited_clock_s",
         (double)sums->waited_clock_ns * 1e-9, "waited_barrier_s",
-        (double)sums->waited_barrier_ns * 1e-9, "waited_room_s",
-        (double)sums->waited_room_ns * 1e-9, "soft", sums->soft, "budget_bound", (int)s->bound);
+        (double)sums->waited_barrier_ns * 1e-9, "waited_fresh_s",
+        (double)sums->waited_fresh_ns * 1e-9, "waited_room_s", (double)sums->waited_room_ns * 1e-9,
+        "soft", sums->soft, "budget_bound", (int)s->bound);
 }

@@ -231,6 +231,42 @@ static void test_async_sites_wait_for_nobody(void **state)
     assert_true(async.result.base.took_ns < gaia.result.base.took_ns);
 }
 
+/* Waiting as long as it takes is the same as allowing no staleness; never waiting is faster and
+ * reads older values; with links so slow that it takes longer than a tenth nobody waits. */
+static void test_readers_wait_for_what_is_about_to_come_and_see_it(void **state)
+{
+    static const char counts[] =
+        "sites: [{region: eu, workers: 2}, {region: us, workers: 2}, {region: ap, workers: 2}]\n"
+        "job: {name: lda, options: {documents: 60, vocabulary: 80, tokens: 20, topics: 4, truth: 4,"
+        " batch: 5}}\nevaluate: {every: 5}\nstop: {clocks: 20}\n";
+    static const char *const terms[] = {"staleness: 0, fresh: 0", "fresh: 1", "fresh: 0"};
+    struct seen seen[3], slow;
+    char yaml[2048];
+
+    (void)state;
+    for (uint32_t i = 0; i < 3; i++) {
+        (void)snprintf(yaml, sizeof(yaml), NEAR "%sbetween: {threshold: 0, %s}\n", counts,
+                       terms[i]);
+        run_yaml(yaml, &seen[i]);
+    }
+    assert_memory_equal(&seen[0].objective, &seen[1].objective, sizeof(double));
+    assert_true(seen[2].objective != seen[1].objective);
+    assert_true(seen[2].result.base.took_ns < seen[1].result.base.took_ns);
+    for (uint32_t i = 0; i < SITES; i++) {
+        assert_int_equal(seen[0].shares[i].sums.waited_fresh_ns, 0);
+        assert_true(seen[1].shares[i].sums.waited_fresh_ns > 0);
+        assert_int_equal(seen[1].shares[i].sums.waited_clock_ns, 0);
+        assert_int_equal(seen[2].shares[i].sums.waited_fresh_ns, 0);
+    }
+    (void)snprintf(yaml, sizeof(yaml),
+                   MAP "%scompute: {gflops: 0.001}\nbetween: {threshold: 0, fresh: 10%%}\n",
+                   counts);
+    run_yaml(yaml, &slow);
+    for (uint32_t i = 0; i < SITES; i++) { /* Once for each of two others, and each of its lanes. */
+        assert_true(slow.shares[i].sums.waited_fresh_ns < slow.result.base.took_ns / 10);
+    }
+}
+
 static void test_a_function_of_the_users_says_what_is_significant(void **state)
 {
     static const char *const names[] = {"everything", "nothing"};
@@ -606,6 +642,7 @@ int main(void)
         cmocka_unit_test(test_the_same_file_is_the_same_run),
         cmocka_unit_test(test_every_job_learns_at_several_sites),
         cmocka_unit_test(test_async_sites_wait_for_nobody),
+        cmocka_unit_test(test_readers_wait_for_what_is_about_to_come_and_see_it),
         cmocka_unit_test(test_a_function_of_the_users_says_what_is_significant),
         cmocka_unit_test(test_a_library_that_is_not_there_is_refused_before_anything_starts),
         cmocka_unit_test(test_groups_send_through_their_hubs),

@@ -96,6 +96,7 @@ static void fleet_choose_between(struct fleet *f, struct rng *rng)
     b.goal = rng_below(rng, 2) == 0 ? ASP_COST : ASP_SPEED;
     b.staleness = rng_below(rng, 4);
     b.barrier = rng_below(rng, 3) != 0;
+    b.fresh = (double)rng_below(rng, 3) / 2;
     b.away_ns = (int64_t)(1 + rng_below(rng, 4)) * 1000000000;
     b.stall_ns = INT64_C(1500000000);
     b.gather_ns = (int64_t)rng_below(rng, 2) * 30000000;
