@@ -36,6 +36,7 @@ static void fleet_add(struct fleet_sums *s, const struct sim_fleet_result *r)
     s->totals.pieces_refused += r->totals.pieces_refused;
     s->totals.relayed += r->totals.relayed;
     s->totals.barriers_met += r->totals.barriers_met;
+    s->totals.barriers_passed += r->totals.barriers_passed;
     s->totals.copies += r->totals.copies;
     s->totals.waited_clock_ns += r->totals.waited_clock_ns;
     s->totals.waited_barrier_ns += r->totals.waited_barrier_ns;
@@ -53,13 +54,14 @@ static json_t *fleet_json(const struct fleet_sums *s)
         (void)json_object_set_new(faults, sim_fault_name((enum sim_fault_kind)i),
                                   json_integer((json_int_t)s->fired[i]));
     }
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o}", "made",
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o}", "made",
                      (json_int_t)t->pieces_made, "taken", (json_int_t)t->pieces_taken, "dropped",
                      (json_int_t)t->pieces_dropped, "held", (json_int_t)t->pieces_held, "refused",
                      (json_int_t)t->pieces_refused, "relayed", (json_int_t)t->relayed, "barriers",
-                     (json_int_t)t->barriers_met, "copies", (json_int_t)t->copies, "reads",
-                     (json_int_t)s->reads, "waited_clock_s", (double)t->waited_clock_ns / 1e9,
-                     "waited_barrier_s", (double)t->waited_barrier_ns / 1e9, "faults", faults);
+                     (json_int_t)t->barriers_met, "barriers_passed", (json_int_t)t->barriers_passed,
+                     "copies", (json_int_t)t->copies, "reads", (json_int_t)s->reads,
+                     "waited_clock_s", (double)t->waited_clock_ns / 1e9, "waited_barrier_s",
+                     (double)t->waited_barrier_ns / 1e9, "faults", faults);
 }
 
 static enum cli_exit fleet_report(struct cli_context *ctx, uint64_t seed,
@@ -89,9 +91,9 @@ static enum cli_exit fleet_report(struct cli_context *ctx, uint64_t seed,
             t->relayed);
     cli_out(ctx,
             "  readers    %" PRIu64 " judged, waited %.1f s for clocks and %.1f s for %" PRIu64
-            " barriers; %" PRIu64 " copies\n",
+            " barriers, %" PRIu64 " passed on; %" PRIu64 " copies\n",
             s->reads, (double)t->waited_clock_ns / 1e9, (double)t->waited_barrier_ns / 1e9,
-            t->barriers_met, t->copies);
+            t->barriers_met, t->barriers_passed, t->copies);
     cli_out(ctx, "  faults    ");
     for (int i = 0; i < SIM_FAULT_KINDS; i++) {
         if (s->fired[i] > 0) {

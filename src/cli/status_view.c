@@ -511,7 +511,7 @@ static void view_site_line(struct view_out *o, const struct view_site *s,
 static void view_shared_line(struct view_out *o)
 {
     const json_t *report = o->v->now;
-    int64_t made = 0, taken = 0, raised = 0, met = 0;
+    int64_t made = 0, taken = 0, raised = 0, met = 0, passed = 0;
     double clock_s = 0, barrier_s = 0, fresh_s = 0, room_s = 0, soft = 0;
 
     for (size_t i = 0; i < view_lanes(report); i++) {
@@ -522,6 +522,7 @@ static void view_shared_line(struct view_out *o)
         taken += why_number(b, "pieces_taken");
         raised += why_number(b, "barriers_raised");
         met += why_number(b, "barriers_met");
+        passed += why_number(b, "barriers_passed");
         clock_s += json_number_value(json_object_get(b, "waited_clock_s"));
         barrier_s += json_number_value(json_object_get(b, "waited_barrier_s"));
         fresh_s += json_number_value(json_object_get(b, "waited_fresh_s"));
@@ -530,8 +531,8 @@ static void view_shared_line(struct view_out *o)
     }
     view_putf(o, CLI_PLAIN,
               "pieces %" PRId64 " made, %" PRId64 " taken  barriers %" PRId64 " raised, %" PRId64
-              " met  soft %.2f",
-              made, taken, raised, met, soft);
+              " met, %" PRId64 " passed on  soft %.2f",
+              made, taken, raised, met, passed, soft);
     view_putf(o, CLI_PLAIN,
               "readers waited %.1f s for clocks, %.1f s for barriers, %.1f s for what was about to "
               "come, %.1f s for room",

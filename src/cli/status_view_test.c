@@ -264,7 +264,8 @@ static json_t *shares_at(int64_t sent)
     "{'lane': " #number ", 'address': 'tcp://h:1', 'status': {'server': 's0', 'lane': " #number    \
     ", 'lanes': 2, 'barrier': 'bsp', 'delivery': 'pull', 'version': 20, 'begun': true, "           \
     "'members': [], 'between': {'pieces_made': 7, 'pieces_taken': 5, 'barriers_raised': 2, "       \
-    "'barriers_met': 1, 'waited_clock_s': 1.5, 'waited_barrier_s': 0.25, 'waited_room_s': 0, "     \
+    "'barriers_met': 1, 'barriers_passed': 3, 'waited_clock_s': 1.5, 'waited_barrier_s': 0.25, "   \
+    "'waited_room_s': 0, "                                                                         \
     "'soft': 0.5, 'sites': [{'site': 'tokyo', 'up': true, 'clock': " #clock ", "                   \
     "'waiting_bytes': 1000, 'unacked_bytes': 500, 'sent_bytes': %lld, 'delivery': 2000000, "       \
     "'rtt_us': 150000, 'announcing': true}, {'site': 'ireland', 'up': " #up ", 'clock': 20}]}}}"
@@ -293,8 +294,8 @@ static void test_other_sites_have_their_lines(void **state)
     assert_non_null(strstr(screen, "4.00 MB/s")); /* and what the link carries. */
     assert_non_null(strstr(screen, "150.0 ms"));
     assert_non_null(strstr(screen, "ireland                20       0  away"));
-    assert_non_null(
-        strstr(screen, "pieces 14 made, 10 taken  barriers 4 raised, 2 met  soft 0.50\n"));
+    assert_non_null(strstr(
+        screen, "pieces 14 made, 10 taken  barriers 4 raised, 2 met, 6 passed on  soft 0.50\n"));
     assert_non_null(strstr(screen, "readers waited 3.0 s for clocks, 0.5 s for barriers, "
                                    "0.0 s for what was about to come, 0.0 s for room\n"));
     object = view_json(&v);

@@ -103,8 +103,9 @@ struct node_mirror_stats {
     uint64_t pieces_held;
     uint64_t pieces_refused;
     uint64_t relayed;
-    uint64_t barriers_raised; /* Sent. */
+    uint64_t barriers_raised; /* Sent, for pieces that wait here. */
     uint64_t barriers_met;    /* Received. */
+    uint64_t barriers_passed; /* Received and sent on as a hub. */
     uint64_t copies;
     uint64_t log_bytes;
     int64_t waited_clock_ns;   /* Readers waited for a site's clock, */

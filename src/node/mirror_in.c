@@ -182,6 +182,21 @@ static void *in_keep(void *user)
     return p->parcel;
 }
 
+/* What comes here to be passed on may have to wait before it goes. */
+static void in_pass_announce(struct node_mirror *r, const struct node_far *f, uint32_t groups,
+                             const struct node_parcel *parcel)
+{
+    uint64_t hops = mirror_next_hops(&r->m, f->index, groups);
+
+    for (uint32_t i = 1; i < r->fars_count; i++) {
+        struct node_far *to = &r->fars[i];
+
+        if ((hops >> i & 1) != 0 && to->up && to->raises) {
+            node_mirror_announce(r, to, parcel, mirror_hop_groups(&r->m, i));
+        }
+    }
+}
+
 static void in_pass(struct node_mirror *r, struct node_far *f, const struct net_frame *frame,
                     uint32_t index, const struct wire_delta *delta,
                     const struct mirror_range *ranges)
@@ -203,6 +218,8 @@ static void in_pass(struct node_mirror *r, struct node_far *f, const struct net_
                     delta->range_count, buf_size(body), in_keep, &passing) != OK) {
         LOG_WRN("node", "no memory to pass on what came from site %s", f->site.name);
     }
+    r->passed_bytes += buf_size(body);
+    in_pass_announce(r, f, delta->chunk.epoch, passing.parcel);
     node_parcel_drop(passing.parcel);
     node_mirror_pump(r);
 }
@@ -286,6 +303,7 @@ static enum err in_mark(struct node_mirror *r, struct node_far *f, const struct 
         mirror_marked(&r->m, f->index, &its);
     }
     if (mirror_moved(&r->m)) {
+        (void)selective_look_all(&r->selective, &r->m);
         node_mirror_changed(r);
         node_mirror_wake(r);
     }
@@ -324,6 +342,27 @@ static enum err in_report(struct node_mirror *r, struct node_far *f, const struc
     return rc;
 }
 
+/* Those who get the pieces from here have to hear of them too; before they have come, that is. */
+static void in_pass_barrier(struct node_mirror *r, const struct node_far *f, uint32_t index,
+                            const struct wire_barrier *barrier, const struct mirror_range *ranges)
+{
+    uint64_t hops = mirror_next_hops(&r->m, f->index, barrier->groups);
+    struct wire_barrier on = *barrier;
+
+    if (hops == 0 ||
+        selective_is_late(&r->m, index, barrier->clock, ranges, barrier->range_count)) {
+        return;
+    }
+    on.table = table_store_table(r->lane->tables, index);
+    on.origin = r->id;
+    for (uint32_t i = 1; i < r->fars_count; i++) {
+        if ((hops >> i & 1) != 0 && r->fars[i].up) {
+            on.groups = mirror_hop_groups(&r->m, i);
+            r->stats.barriers_passed += node_mirror_send_barrier(r, &r->fars[i], &on);
+        }
+    }
+}
+
 static enum err in_barrier(struct node_mirror *r, struct node_far *f, const struct net_frame *frame)
 {
     uint64_t bitmap[CODEC_WORDS_MAX] = {0};
@@ -333,12 +372,13 @@ static enum err in_barrier(struct node_mirror *r, struct node_far *f, const stru
 
     if (wire_barrier_decode(&frame->header, frame->body, frame->header.body_bytes, &barrier) !=
             OK ||
-        in_ranges(r, barrier.ranges, barrier.range_count, ranges) != OK) {
+        in_ranges(r, barrier.ranges, barrier.range_count, ranges) != OK ||
+        !in_groups_known(r, barrier.groups)) {
         return ERR_PEER;
     }
     index = in_index(r, f, barrier.table, barrier.chunk);
     if (index == TABLE_STORE_NONE) {
-        return OK; /* Nobody can read it. */
+        return OK; /* Nobody can read it, nor is it known what to call it further on. */
     }
     elements = table_store_elements(r->lane->tables, index);
     if (!codec_index_valid(barrier.codec, barrier.index, barrier.index_bytes, elements)) {
@@ -346,8 +386,9 @@ static enum err in_barrier(struct node_mirror *r, struct node_far *f, const stru
     }
     codec_index_or(barrier.codec, barrier.index, elements, bitmap);
     r->stats.barriers_met++;
-    if (selective_raise(&r->selective, &r->m, index, ranges, barrier.range_count, bitmap,
-                        codec_bitmap_words(elements), node_mirror_now(r)) != OK) {
+    in_pass_barrier(r, f, index, &barrier, ranges);
+    if (selective_raise(&r->selective, &r->m, index, barrier.clock, ranges, barrier.range_count,
+                        bitmap, codec_bitmap_words(elements), node_mirror_now(r)) != OK) {
         LOG_WRN("node", "no memory for a barrier of site %s: its readers go on", f->site.name);
     }
     return OK;

@@ -22,6 +22,7 @@ struct node_measure {
     struct obs_counter *relayed;
     struct obs_counter *raised;
     struct obs_counter *met;
+    struct obs_counter *passed;
     struct obs_counter *copies;
     struct obs_counter *waited[NODE_WAITS]; /* Nanoseconds; by reason. */
     struct obs_gauge *log;
@@ -68,7 +69,7 @@ static enum err measure_open_far(struct node_mirror *r, uint32_t index)
         {&m->behind, OBS_MERGE_LAST, "strait_site_behind_clocks",
          "Clocks of this site for which the other has not shared all."},
         {&m->waiting, OBS_MERGE_SUM, "strait_site_waiting_bytes",
-         "Pieces that have not gone to the site yet."},
+         "Pieces that have not gone yet to the site, or by it."},
         {&m->drain, OBS_MERGE_SUM, "strait_site_drain_bytes_per_second",
          "What the link to the site carries when it is busy."},
         {&m->rtt, OBS_MERGE_LAST, "strait_site_rtt_seconds", "Round trip to the site."},
@@ -97,6 +98,7 @@ static enum err measure_open_all(struct node_mirror *r)
         {&m->relayed, "strait_pieces_relayed_total", "Pieces passed on as a hub."},
         {&m->raised, "strait_barriers_raised_total", "Selective barriers sent to other sites."},
         {&m->met, "strait_barriers_met_total", "Selective barriers of other sites."},
+        {&m->passed, "strait_barriers_passed_total", "Selective barriers passed on as a hub."},
         {&m->copies, "strait_site_copies_total", "Copies given to other sites."},
     };
     enum err rc = OK;
@@ -182,6 +184,7 @@ void node_measure_look(struct node_mirror *r)
     measure_follow(m->relayed, stats.relayed);
     measure_follow(m->raised, stats.barriers_raised);
     measure_follow(m->met, stats.barriers_met);
+    measure_follow(m->passed, stats.barriers_passed);
     measure_follow(m->copies, stats.copies);
     measure_follow(m->waited[NODE_WAIT_CLOCK], (uint64_t)stats.waited_clock_ns);
     measure_follow(m->waited[NODE_WAIT_BARRIER], (uint64_t)stats.waited_barrier_ns);

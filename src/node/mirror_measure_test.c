@@ -125,6 +125,7 @@ static void test_metrics_follow_the_other_site(void **state)
     assert_true(duo_shows(&d, "strait_site_behind_clocks{site=\"west\"} 0\n"));
     assert_true(duo_shows(&d, "strait_site_wait_seconds_total{reason=\"barrier\"} 0\n"));
     assert_true(duo_shows(&d, "strait_pieces_made_total 0\n"));
+    assert_true(duo_shows(&d, "strait_barriers_passed_total 0\n"));
     assert_true(duo_shows(&d, "strait_soft_threshold_ratio "));
     node_lane_destroy(d.lanes[1]);
     d.lanes[1] = NULL;

@@ -203,14 +203,30 @@ static uint64_t out_log_limit(const struct node_mirror *r)
     return limit > 0 ? limit : (uint64_t)(r->chunks_count + 1) * LIMIT_CHUNK_BYTES;
 }
 
+bool node_mirror_send_barrier(struct node_mirror *r, struct node_far *f,
+                              const struct wire_barrier *barrier)
+{
+    struct buf *frame;
+
+    if (!net_peer_has_room(f->out, barrier->index_bytes + 4096) ||
+        wire_barrier_encode(r->lane->pool, barrier, &frame) != OK) {
+        return false;
+    }
+    if (net_peer_send_sealed(f->out, NET_CONTROL, frame) != OK) {
+        buf_unref(frame);
+        return false;
+    }
+    return true;
+}
+
 /* The elements of a piece are known to be old at the other end until it comes. If they are most of
  * their chunk, about everybody would wait: that is what the mirror clock is for. */
-static void out_announce(struct node_mirror *r, struct node_far *f, const struct node_parcel *p)
+void node_mirror_announce(struct node_mirror *r, struct node_far *f, const struct node_parcel *p,
+                          uint32_t groups)
 {
     struct node_lane *l = r->lane;
     struct wire_delta delta;
     struct wire_barrier barrier;
-    struct buf *frame;
     uint32_t elements;
 
     CHECK(wire_delta_decode(&p->header, buf_bytes(p->body), buf_size(p->body), &delta) == OK);
@@ -224,28 +240,14 @@ static void out_announce(struct node_mirror *r, struct node_far *f, const struct
         .codec = p->header.codec,
         .chunk = p->header.chunk,
         .origin = r->id,
+        .groups = groups,
         .clock = p->header.clock,
         .index_bytes = codec_index_bytes(p->header.codec, delta.chunk.payload, elements),
         .index = delta.chunk.payload,
         .range_count = delta.range_count,
+        .ranges = delta.ranges,
     };
-    {
-        struct wire_range ranges[WIRE_RANGES_MAX];
-
-        for (uint32_t i = 0; i < delta.range_count; i++) {
-            ranges[i] = wire_range(delta.ranges, i);
-        }
-        barrier.ranges = ranges;
-        if (!net_peer_has_room(f->out, barrier.index_bytes + 4096) ||
-            wire_barrier_encode(l->pool, &barrier, &frame) != OK) {
-            return; /* The piece comes anyhow; only later than a barrier would have said. */
-        }
-    }
-    if (net_peer_send_sealed(f->out, NET_CONTROL, frame) != OK) {
-        buf_unref(frame);
-        return;
-    }
-    r->stats.barriers_raised++;
+    r->stats.barriers_raised += node_mirror_send_barrier(r, f, &barrier);
 }
 
 /* What of the chunk is significant now goes. False: there is no room for it. */
@@ -269,17 +271,12 @@ static bool out_judge(struct node_mirror *r, uint32_t chunk, uint64_t clock)
         return false;
     }
     for (uint32_t i = 1; i < r->fars_count; i++) {
-        if (r->fars[i].up && r->fars[i].raises) {
-            void *parcel = NULL;
-            void *last = NULL;
+        struct node_far *f = &r->fars[i];
+        uint32_t groups;
+        struct node_parcel *p = f->up && f->raises ? mirror_newest(&r->m, chunk, i, &groups) : NULL;
 
-            for (uint32_t k = 0; (parcel = mirror_above(&r->m, chunk, r->m.number - 1, k)) != NULL;
-                 k++) {
-                last = parcel;
-            }
-            if (last != NULL) {
-                out_announce(r, &r->fars[i], last);
-            }
+        if (p != NULL) {
+            node_mirror_announce(r, f, p, groups);
         }
     }
     return true;
@@ -344,6 +341,7 @@ static void out_measure(struct node_mirror *r, uint64_t version)
     struct asp_clock clock = {.clock = version,
                               .took_ns = now_ns - r->clock_ns,
                               .made_bytes = r->made_bytes,
+                              .passed_bytes = r->passed_bytes,
                               .links = links};
 
     for (uint32_t i = 1; i < r->fars_count; i++) {
@@ -356,19 +354,22 @@ static void out_measure(struct node_mirror *r, uint64_t version)
     }
     clock.copies = clock.links_count;
     for (uint32_t k = 0; k < clock.links_count; k++) {
-        bool before = fars[k]->raises;
+        struct node_far *f = fars[k];
+        bool before = f->raises;
         struct node_parcel *p;
+        uint32_t groups;
 
-        fars[k]->raises = asp_raises(&r->asp, &clock, &links[k]);
+        f->raises = asp_raises(&r->asp, &clock, &links[k]);
         for (uint32_t n = 0;
-             fars[k]->raises && !before && (p = mirror_waiting(&r->m, fars[k]->index, n)) != NULL;
+             f->raises && !before && (p = mirror_waiting(&r->m, f->index, n, &groups)) != NULL;
              n++) {
-            out_announce(r, fars[k], p);
+            node_mirror_announce(r, f, p, groups);
         }
     }
     asp_step(&r->asp, &clock);
     r->clock_ns = now_ns;
     r->made_bytes = 0;
+    r->passed_bytes = 0;
 }
 
 static void out_advance(struct node_mirror *r)

@@ -110,9 +110,10 @@ struct node_mirror {
     float *scratch;     /* One chunk. */
     struct codec_sum *sum;
     uint64_t log_bytes_max;
-    uint64_t made_bytes; /* In this clock. */
-    int64_t clock_ns;    /* When the last one was over. */
-    bool flushing;       /* Everything goes, significant or not. */
+    uint64_t made_bytes;   /* In this clock. */
+    uint64_t passed_bytes; /* Came in this clock, to be passed on. */
+    int64_t clock_ns;      /* When the last one was over. */
+    bool flushing;         /* Everything goes, significant or not. */
     struct list early;
     uint32_t early_count;
 
@@ -177,6 +178,12 @@ struct node_parcel *node_parcel_make(const struct wire_header *header, struct bu
 void node_mirror_release(struct node_mirror *r);
 void node_mirror_flow(struct node_mirror *r, struct node_far *f);
 void node_mirror_due(struct node_mirror *r); /* Try again what found no room. */
+/* Tell that site, and by it @groups, which elements a payload that waits for it will change. */
+void node_mirror_announce(struct node_mirror *r, struct node_far *f, const struct node_parcel *p,
+                          uint32_t groups);
+/* False: there is no room. The pieces come anyhow; only later than a barrier would have said. */
+bool node_mirror_send_barrier(struct node_mirror *r, struct node_far *f,
+                              const struct wire_barrier *barrier);
 
 /* mirror_in.c */
 MUST_USE enum err node_mirror_take(struct node_mirror *r, struct node_far *f,

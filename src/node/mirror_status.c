@@ -95,12 +95,13 @@ struct json_t *node_mirror_status(struct node_mirror *r)
         (json_int_t)stats.log_bytes, "waited_clock_s", (double)stats.waited_clock_ns / 1e9,
         "waited_barrier_s", (double)stats.waited_barrier_ns / 1e9, "waited_room_s",
         (double)stats.waited_room_ns / 1e9, "budget_bound", (int)r->asp.bound, "sites", sites);
-    (void)json_object_update_new(out, json_pack("{s:f, s:I, s:I, s:I, s:I}", "waited_fresh_s",
-                                                (double)stats.waited_fresh_ns / 1e9,
-                                                "pieces_dropped", (json_int_t)stats.pieces_dropped,
-                                                "pieces_held", (json_int_t)stats.pieces_held,
-                                                "pieces_refused", (json_int_t)stats.pieces_refused,
-                                                "relayed", (json_int_t)stats.relayed));
+    (void)json_object_update_new(
+        out,
+        json_pack("{s:f, s:I, s:I, s:I, s:I, s:I}", "waited_fresh_s",
+                  (double)stats.waited_fresh_ns / 1e9, "pieces_dropped",
+                  (json_int_t)stats.pieces_dropped, "pieces_held", (json_int_t)stats.pieces_held,
+                  "pieces_refused", (json_int_t)stats.pieces_refused, "relayed",
+                  (json_int_t)stats.relayed, "barriers_passed", (json_int_t)stats.barriers_passed));
     status_waits(r, out);
     if (r->copy_from != MIRROR_NOBODY) {
         (void)json_object_set_new(out, "copies_from", json_string(r->fars[r->copy_from].site.name));

@@ -221,6 +221,9 @@ static json_t *summary_of_sites(const char *price, const char *rest)
     struct run_share shares[2] = {{.sums = {.elements_judged = 200,
                                             .elements_sent = 50,
                                             .pieces_made = 7,
+                                            .barriers_raised = 3,
+                                            .barriers_met = 4,
+                                            .barriers_passed = 5,
                                             .soft = 0.5,
                                             .waited_barrier_ns = 1500000000,
                                             .log_bytes = 99},
@@ -274,6 +277,9 @@ static void test_sites_have_their_parts_of_the_summary(void **state)
     assert_true(usd(shared, "insignificant") == 0.75 && usd(shared, "soft") == 0.5);
     assert_true(usd(shared, "waited_barrier_s") == 1.5);
     assert_int_equal(json_integer_value(json_object_get(shared, "pieces_made")), 7);
+    assert_int_equal(json_integer_value(json_object_get(shared, "barriers_raised")), 3);
+    assert_int_equal(json_integer_value(json_object_get(shared, "barriers_met")), 4);
+    assert_int_equal(json_integer_value(json_object_get(shared, "barriers_passed")), 5);
     assert_int_equal(json_integer_value(json_object_get(shared, "log_bytes")), 99);
     assert_true(json_is_null(json_object_get(json_object_get(second, "shared"), "insignificant")));
     assert_true(usd(budget, "max_gb") == 5 && usd(budget, "used_gb") == 2);

@@ -33,6 +33,7 @@ void run_share_add_status(struct run_share *s, const struct json_t *between)
     sums->relayed += share_count(between, "relayed");
     sums->barriers_raised += share_count(between, "barriers_raised");
     sums->barriers_met += share_count(between, "barriers_met");
+    sums->barriers_passed += share_count(between, "barriers_passed");
     sums->copies += share_count(between, "copies");
     sums->log_bytes += share_count(between, "log_bytes");
     sums->waited_clock_ns += share_time(between, "waited_clock_s");
@@ -66,7 +67,8 @@ json_t *run_share_to_json(const struct run_share *s, double scale)
     double insignificant = run_share_insignificant(s);
 
     return json_pack(
-        "{s:i, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, "
+        "{s:i, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, "
+        "s:f, "
         "s:b}",
         "lanes", (int)s->lanes, "insignificant",
         isnan(insignificant) ? json_null() : json_real(insignificant), "elements_judged",
@@ -74,8 +76,9 @@ json_t *run_share_to_json(const struct run_share *s, double scale)
         "pieces_made", (json_int_t)sums->pieces_made, "pieces_taken",
         (json_int_t)sums->pieces_taken, "pieces_dropped", (json_int_t)sums->pieces_dropped,
         "relayed", (json_int_t)sums->relayed, "barriers_raised", (json_int_t)sums->barriers_raised,
-        "barriers_met", (json_int_t)sums->barriers_met, "copies", (json_int_t)sums->copies,
-        "log_bytes", (json_int_t)((double)sums->log_bytes / scale), "waited_clock_s",
+        "barriers_met", (json_int_t)sums->barriers_met, "barriers_passed",
+        (json_int_t)sums->barriers_passed, "copies", (json_int_t)sums->copies, "log_bytes",
+        (json_int_t)((double)sums->log_bytes / scale), "waited_clock_s",
         (double)sums->waited_clock_ns * 1e-9, "waited_barrier_s",
         (double)sums->waited_barrier_ns * 1e-9, "waited_fresh_s",
         (double)sums->waited_fresh_ns * 1e-9, "waited_room_s", (double)sums->waited_room_ns * 1e-9,

@@ -372,6 +372,7 @@ static void fleet_sum(struct fleet *f, struct sim_fleet_result *r)
             r->totals.relayed += s.relayed;
             r->totals.barriers_raised += s.barriers_raised;
             r->totals.barriers_met += s.barriers_met;
+            r->totals.barriers_passed += s.barriers_passed;
             r->totals.copies += s.copies;
             r->totals.waited_clock_ns += s.waited_clock_ns;
             r->totals.waited_barrier_ns += s.waited_barrier_ns;

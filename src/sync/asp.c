@@ -83,6 +83,6 @@ bool asp_raises(const struct asp *a, const struct asp_clock *clock, const struct
 {
     double capacity = asp_capacity(clock, link);
 
-    return a->config.barrier && clock->made_bytes > 0 && capacity > 0 &&
+    return a->config.barrier && clock->made_bytes + clock->passed_bytes > 0 && capacity > 0 &&
            (double)link->backlog_bytes > capacity * asp_patience(a);
 }

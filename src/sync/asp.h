@@ -39,9 +39,10 @@ struct asp_link {
 /* What a clock was like. */
 struct asp_clock {
     uint64_t clock;
-    int64_t took_ns;     /* Since the one before. */
-    uint64_t made_bytes; /* Of the pieces made in it, once. */
-    uint64_t copies;     /* How many times they are sent. */
+    int64_t took_ns;       /* Since the one before. */
+    uint64_t made_bytes;   /* Of the pieces made in it, once. */
+    uint64_t copies;       /* How many times they are sent. */
+    uint64_t passed_bytes; /* Of the pieces of others that came in it, to be passed on. */
     const struct asp_link *links;
     uint32_t links_count;
 };

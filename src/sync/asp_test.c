@@ -259,17 +259,20 @@ static void test_a_barrier_is_raised_when_a_link_cannot_drain_the_clock(void **s
         uint64_t made, rate, backlog;
         int64_t took_ns;
         bool raises;
+        uint64_t passed;
     } rows[] = {
-        {"less than it drains", true, 999, 1000, 0, SECOND_NS, false},
-        {"just what it drains", true, 1000, 1000, 0, SECOND_NS, false},
-        {"one byte more", true, 1001, 1000, 0, SECOND_NS, true},
-        {"what waits counts, equal", true, 400, 1000, 600, SECOND_NS, false},
-        {"what waits counts, more", true, 400, 1000, 601, SECOND_NS, true},
-        {"nothing is made: nothing to announce", true, 0, 1000, 9000, SECOND_NS, false},
-        {"rate not known", true, 9000, 0, 0, SECOND_NS, false},
-        {"a longer clock drains more", true, 2000, 1000, 0, 2 * SECOND_NS, false},
-        {"a shorter one less", true, 600, 1000, 0, SECOND_NS / 2, true},
-        {"switched off", false, 5000, 1000, 0, SECOND_NS, false},
+        {"less than it drains", true, 999, 1000, 0, SECOND_NS, false, 0},
+        {"just what it drains", true, 1000, 1000, 0, SECOND_NS, false, 0},
+        {"one byte more", true, 1001, 1000, 0, SECOND_NS, true, 0},
+        {"what waits counts, equal", true, 400, 1000, 600, SECOND_NS, false, 0},
+        {"what waits counts, more", true, 400, 1000, 601, SECOND_NS, true, 0},
+        {"nothing is made: nothing to announce", true, 0, 1000, 9000, SECOND_NS, false, 0},
+        {"a hub that only passes on", true, 0, 1000, 1001, SECOND_NS, true, 1},
+        {"... and its link drains it", true, 0, 1000, 1000, SECOND_NS, false, 1000},
+        {"rate not known", true, 9000, 0, 0, SECOND_NS, false, 0},
+        {"a longer clock drains more", true, 2000, 1000, 0, 2 * SECOND_NS, false, 0},
+        {"a shorter one less", true, 600, 1000, 0, SECOND_NS / 2, true, 0},
+        {"switched off", false, 5000, 1000, 0, SECOND_NS, false, 0},
     };
 
     (void)state;
@@ -279,6 +282,7 @@ static void test_a_barrier_is_raised_when_a_link_cannot_drain_the_clock(void **s
         struct asp_clock clock = {.clock = 1,
                                   .took_ns = rows[i].took_ns,
                                   .made_bytes = rows[i].made,
+                                  .passed_bytes = rows[i].passed,
                                   .copies = 1,
                                   .links = &link,
                                   .links_count = 1};

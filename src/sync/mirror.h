@@ -282,10 +282,15 @@ void mirror_next(struct mirror *m, uint32_t peer, struct mirror_frame *out);
 /* It was taken over for sending. */
 void mirror_sent(struct mirror *m, uint32_t peer, const struct mirror_frame *frame, int64_t now_ns);
 
-/* Bytes of our pieces that wait to go to that site, by whatever way; of each chunk only the
- * largest, for they go together. And the @index-th payload of these pieces, or NULL. */
+/* What is to go to that site, or by it to other groups, and has not gone: pieces of ours, then what
+ * passes through here. What other sites carry for us does not wait here. In bytes: of our pieces of
+ * a chunk only the largest, for they go together. And the @index-th payload, or NULL; *groups_out:
+ * bits of the groups that it goes to by that site. */
 uint64_t mirror_waiting_bytes(const struct mirror *m, uint32_t site);
-void *mirror_waiting(const struct mirror *m, uint32_t site, uint32_t index);
+void *mirror_waiting(const struct mirror *m, uint32_t site, uint32_t index, uint32_t *groups_out);
+/* The payload of our newest piece of the chunk, if it waits for that site in this sense; or NULL.
+ */
+void *mirror_newest(const struct mirror *m, uint32_t chunk, uint32_t site, uint32_t *groups_out);
 
 /* The report for a peer. */
 void mirror_say(struct mirror *m, uint32_t peer, struct mirror_report *out);
@@ -319,6 +324,11 @@ void mirror_lose(struct mirror *m, const struct mirror_range *ranges, uint32_t c
 MUST_USE enum err mirror_pass(struct mirror *m, uint32_t peer, uint32_t chunk, uint64_t clock,
                               uint32_t groups, const struct mirror_range *ranges, uint32_t count,
                               uint32_t bytes, void *(*keep)(void *user), void *user);
+
+/* Who is the next to get what came from @peer for @groups: bits of sites. And for which groups that
+ * one gets it: none if it is in our own, else its own. */
+uint64_t mirror_next_hops(const struct mirror *m, uint32_t peer, uint32_t groups);
+uint32_t mirror_hop_groups(const struct mirror *m, uint32_t hop);
 
 /* It cannot be passed on: nobody there may be told that it was. */
 void mirror_pass_failed(struct mirror *m, uint32_t groups, const struct mirror_range *ranges,

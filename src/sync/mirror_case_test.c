@@ -411,6 +411,7 @@ static void test_what_is_sent_again_is_not_added_up(void **state)
 static void test_what_waits_for_a_site_is_known(void **state)
 {
     struct mirror m;
+    uint32_t groups = 99;
 
     (void)state;
     testing_mesh(&m, &plain, 2);
@@ -420,12 +421,18 @@ static void test_what_waits_for_a_site_is_known(void **state)
     (void)testing_sends_own(&m, 1, 0, nr(0), nr(1));
     assert_int_equal(mirror_waiting_bytes(&m, 1), 2 * TESTING_BYTES);
     assert_int_equal(mirror_waiting_bytes(&m, 2), 3 * TESTING_BYTES);
-    assert_ptr_equal(mirror_waiting(&m, 1, 0), testing_payload(2));
-    assert_ptr_equal(mirror_waiting(&m, 1, 1), testing_payload(3));
-    assert_null(mirror_waiting(&m, 1, 2));
+    assert_ptr_equal(mirror_waiting(&m, 1, 0, &groups), testing_payload(2));
+    assert_int_equal(groups, 0);
+    assert_ptr_equal(mirror_waiting(&m, 1, 1, &groups), testing_payload(3));
+    assert_null(mirror_waiting(&m, 1, 2, &groups));
+    assert_null(mirror_newest(&m, 0, 1, &groups));
+    assert_ptr_equal(mirror_newest(&m, 0, 2, &groups), testing_payload(1));
+    assert_ptr_equal(mirror_newest(&m, 1, 1, &groups), testing_payload(2));
+    assert_null(mirror_newest(&m, 3, 1, &groups)); /* None was made. */
     testing_drain(&m, 1);
     assert_int_equal(mirror_waiting_bytes(&m, 1), 0);
-    assert_null(mirror_waiting(&m, 1, 0));
+    assert_null(mirror_waiting(&m, 1, 0, &groups));
+    assert_null(mirror_newest(&m, 2, 1, &groups));
     mirror_deinit(&m);
 }
 

@@ -10,8 +10,9 @@ struct mirror_need {
     bool later; /* It goes by the peer, but not yet. */
 };
 
-static struct mirror_need mirror_need(const struct mirror *m, uint32_t peer,
-                                      const struct mirror_piece *p)
+/* Now or later. */
+static struct mirror_need mirror_lacks(const struct mirror *m, uint32_t peer,
+                                       const struct mirror_piece *p)
 {
     const struct mirror_site *s = &m->sites[peer];
     struct mirror_need need = {0};
@@ -26,6 +27,15 @@ static struct mirror_need mirror_need(const struct mirror *m, uint32_t peer,
             need.groups |= 1u << g;
         }
     }
+    return need;
+}
+
+/* Now. */
+static struct mirror_need mirror_need(const struct mirror *m, uint32_t peer,
+                                      const struct mirror_piece *p)
+{
+    struct mirror_need need = mirror_lacks(m, peer, p);
+
     if (need.groups != 0 && !mirror_goes(m, peer)) {
         need.groups = 0;
         need.later = true;
@@ -208,40 +218,57 @@ static bool mirror_waits_group(const struct mirror *m, uint32_t group, const str
     return p->number > m->ways[group].from && (p->passed >> group & 1) == 0;
 }
 
-/* By either way. */
-static bool mirror_waits(const struct mirror *m, uint32_t site, const struct mirror_piece *p)
+/* To the site, or by it. */
+static bool mirror_waits(const struct mirror *m, uint32_t site, const struct mirror_piece *p,
+                         uint32_t *groups_out)
 {
-    return p->number > m->sites[site].confirmed && (p->sent & mirror_bit(site)) == 0 &&
-           (mirror_is_straight(m, site, p->number) || (p->passed >> m->sites[site].group & 1) == 0);
+    struct mirror_need need = mirror_lacks(m, site, p);
+
+    *groups_out = need.groups;
+    return need.straight || need.groups != 0;
 }
 
 uint64_t mirror_waiting_bytes(const struct mirror *m, uint32_t site)
 {
-    uint64_t bytes = 0;
+    uint64_t bytes = m->sites[site].relays_bytes;
 
     for (uint32_t c = 0; c < m->chunks_count; c++) {
-        uint32_t most = 0;
+        uint32_t most = 0, groups;
 
         LIST_FOREACH (link, &m->pieces_of[c]) {
             const struct mirror_piece *p = mirror_piece_of(link);
 
-            most = mirror_waits(m, site, p) && p->bytes > most ? p->bytes : most;
+            most = mirror_waits(m, site, p, &groups) && p->bytes > most ? p->bytes : most;
         }
         bytes += most;
     }
     return bytes;
 }
 
-void *mirror_waiting(const struct mirror *m, uint32_t site, uint32_t index)
+void *mirror_waiting(const struct mirror *m, uint32_t site, uint32_t index, uint32_t *groups_out)
 {
     for (uint64_t place = m->log_first; place < m->log_end; place++) {
         const struct mirror_piece *p = mirror_at(m, place);
 
-        if (mirror_waits(m, site, p) && index-- == 0) {
+        if (mirror_waits(m, site, p, groups_out) && index-- == 0) {
             return p->base.token;
         }
     }
+    LIST_FOREACH (link, &m->sites[site].relays) {
+        if (index-- == 0) {
+            *groups_out = mirror_relay_of(link)->groups;
+            return mirror_relay_of(link)->base.token;
+        }
+    }
     return NULL;
+}
+
+void *mirror_newest(const struct mirror *m, uint32_t chunk, uint32_t site, uint32_t *groups_out)
+{
+    const struct mirror_piece *p =
+        list_empty(&m->pieces_of[chunk]) ? NULL : mirror_piece_of(m->pieces_of[chunk].prev);
+
+    return p != NULL && mirror_waits(m, site, p, groups_out) ? p->base.token : NULL;
 }
 
 static void mirror_mark_site(struct mirror *m, uint32_t peer, struct mirror_frame *out)

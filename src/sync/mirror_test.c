@@ -37,6 +37,7 @@ static void fleet_agrees(struct testing_fleet *f)
             assert_false(m->sites[k].left_out);
             assert_int_equal(m->sites[k].holding, 0);
             assert_int_equal(m->sites[k].relays_bytes, 0);
+            assert_int_equal(mirror_waiting_bytes(m, k), 0);
         }
     }
 }

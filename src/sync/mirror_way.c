@@ -173,8 +173,7 @@ void mirror_relays_drop(struct mirror *m, uint32_t site)
     }
 }
 
-/* Who gets what came from @peer for @groups: bits of next hops. */
-static uint64_t mirror_hops(const struct mirror *m, uint32_t peer, uint32_t groups)
+uint64_t mirror_next_hops(const struct mirror *m, uint32_t peer, uint32_t groups)
 {
     uint32_t own = m->sites[MIRROR_SELF].group;
     uint64_t hops = 0;
@@ -190,6 +189,13 @@ static uint64_t mirror_hops(const struct mirror *m, uint32_t peer, uint32_t grou
         hops |= far == MIRROR_NOBODY || far == peer ? 0 : mirror_bit(far);
     }
     return hops;
+}
+
+uint32_t mirror_hop_groups(const struct mirror *m, uint32_t hop)
+{
+    uint32_t group = m->sites[hop].group;
+
+    return group == m->sites[MIRROR_SELF].group ? 0 : 1u << group;
 }
 
 static struct mirror_relay *mirror_relay(uint32_t chunk, uint64_t clock, uint32_t bytes,
@@ -226,8 +232,7 @@ enum err mirror_pass(struct mirror *m, uint32_t peer, uint32_t chunk, uint64_t c
                      uint32_t groups, const struct mirror_range *ranges, uint32_t count,
                      uint32_t bytes, void *(*keep)(void *user), void *user)
 {
-    uint32_t own = m->sites[MIRROR_SELF].group;
-    uint64_t hops = mirror_hops(m, peer, groups);
+    uint64_t hops = mirror_next_hops(m, peer, groups);
     enum err rc = OK;
 
     for (uint32_t i = 1; i < m->sites_count && m->config.groups > 0; i++) {
@@ -241,7 +246,7 @@ enum err mirror_pass(struct mirror *m, uint32_t peer, uint32_t chunk, uint64_t c
         rc = goes && r == NULL ? ERR_NOMEM : rc;
         if (r != NULL) {
             r->base.token = keep(user);
-            r->groups = s->group == own ? 0 : 1u << s->group;
+            r->groups = mirror_hop_groups(m, i);
             list_push_back(&s->relays, &r->base.link);
             s->relays_bytes += bytes;
         }
@@ -261,8 +266,7 @@ void mirror_pass_failed(struct mirror *m, uint32_t groups, const struct mirror_r
 
 void mirror_pass_mark(struct mirror *m, uint32_t peer, const struct mirror_mark *mark)
 {
-    uint32_t own = m->sites[MIRROR_SELF].group;
-    uint64_t hops = mirror_hops(m, peer, mark->groups);
+    uint64_t hops = mirror_next_hops(m, peer, mark->groups);
 
     for (uint32_t i = 1; i < m->sites_count; i++) {
         struct mirror_site *s = &m->sites[i];
@@ -279,7 +283,7 @@ void mirror_pass_mark(struct mirror *m, uint32_t peer, const struct mirror_mark 
         p->mark.from = from;
         p->mark.number = mark->number > p->mark.number ? mark->number : p->mark.number;
         p->mark.clock = mark->clock > p->mark.clock ? mark->clock : p->mark.clock;
-        p->mark.groups = s->group == own ? 0 : 1u << s->group;
+        p->mark.groups = mirror_hop_groups(m, i);
         p->mark.answer = 0;
         s->passed_due |= mirror_bit(mark->site);
     }

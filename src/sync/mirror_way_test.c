@@ -760,6 +760,171 @@ static void test_what_waited_goes_together_chunk_by_chunk(void **state)
     mirror_deinit(&m);
 }
 
+/* What waits, for whom, and for which groups by it: what may have to be announced. */
+
+static void waits(const struct mirror *m, uint32_t site, uint32_t index, uint64_t payload,
+                  uint32_t groups)
+{
+    uint32_t its = 99;
+
+    assert_ptr_equal(mirror_waiting(m, site, index, &its), testing_payload(payload));
+    assert_int_equal(its, groups);
+}
+
+static void waits_no_more(const struct mirror *m, uint32_t site, uint32_t count)
+{
+    uint32_t groups;
+
+    assert_null(mirror_waiting(m, site, count, &groups));
+    assert_int_equal(mirror_waiting_bytes(m, site), count * TESTING_BYTES);
+}
+
+static void newest_is(const struct mirror *m, uint32_t chunk, uint32_t site, uint64_t payload,
+                      uint32_t groups)
+{
+    uint32_t its = 99;
+
+    assert_ptr_equal(mirror_newest(m, chunk, site, &its), testing_payload(payload));
+    assert_int_equal(its, groups);
+}
+
+static void newest_waits_not(const struct mirror *m, uint32_t chunk, uint32_t site)
+{
+    uint32_t groups;
+
+    assert_null(mirror_newest(m, chunk, site, &groups));
+}
+
+static void test_what_goes_by_the_hub_waits_for_the_hub_alone(void **state)
+{
+    struct mirror m;
+
+    (void)state;
+    open_groups(&m, &grouped, 1, 3);
+    testing_make(&m, 0, 1);
+    testing_make(&m, 1, 1);
+    newest_is(&m, 0, 1, 1, TO_FAR); /* For itself too. */
+    newest_is(&m, 0, 2, 1, 0);
+    newest_waits_not(&m, 0, 3);
+    newest_waits_not(&m, 0, 4);
+    waits(&m, 1, 0, 1, TO_FAR);
+    waits(&m, 1, 1, 2, TO_FAR);
+    waits_no_more(&m, 1, 2);
+    waits_no_more(&m, 2, 2);
+    waits_no_more(&m, 3, 0);
+    waits_no_more(&m, 4, 0);
+    testing_drain(&m, 1);
+    newest_waits_not(&m, 0, 1);
+    waits_no_more(&m, 1, 0);
+    waits_no_more(&m, 2, 2);
+    waits_no_more(&m, 4, 0); /* The hub has it, and not we. */
+    mirror_deinit(&m);
+}
+
+static void test_what_a_hub_is_to_pass_on_waits_behind_its_own(void **state)
+{
+    struct mirror m;
+
+    (void)state;
+    open_groups(&m, &grouped, MIRROR_SELF, 3);
+    testing_make(&m, 0, 1);
+    assert_int_equal(passes(&m, 1, 0, TO_FAR, 1, nr(0), nr(1)), 1);
+    assert_int_equal(passes(&m, 2, 1, TO_FAR, 2, nr(0), nr(5)), 1);
+    newest_is(&m, 0, 3, 1, TO_FAR);
+    newest_is(&m, 0, 1, 1, 0);
+    newest_waits_not(&m, 0, 4);
+    waits(&m, 3, 0, 1, TO_FAR);
+    waits(&m, 3, 1, 500, TO_FAR);
+    waits(&m, 3, 2, 500, TO_FAR);
+    waits_no_more(&m, 3, 3);
+    waits(&m, 1, 0, 1, 0); /* What it sent itself does not come back to it. */
+    waits_no_more(&m, 1, 1);
+    waits_no_more(&m, 4, 0);
+    testing_drain(&m, 3);
+    waits_no_more(&m, 3, 0);
+    newest_waits_not(&m, 0, 3);
+    mirror_deinit(&m);
+}
+
+static void test_what_came_for_our_group_waits_for_each_member(void **state)
+{
+    struct mirror m;
+
+    (void)state;
+    open_groups(&m, &grouped, MIRROR_SELF, 3);
+    assert_int_equal(passes(&m, 3, 0, TO_NEAR, 4, nr(0), nr(2)), 2);
+    for (uint32_t i = 1; i <= 2; i++) {
+        waits(&m, i, 0, 500, 0);
+        waits_no_more(&m, i, 1);
+    }
+    waits_no_more(&m, 3, 0);
+    mirror_down(&m, 1, 0); /* It will ask for it. */
+    waits_no_more(&m, 1, 0);
+    waits_no_more(&m, 2, 1);
+    (void)released(&m);
+    mirror_deinit(&m);
+}
+
+/* Also while a hub waits for the others of its group. */
+static void test_what_is_gathered_waits(void **state)
+{
+    struct mirror_config config = grouped;
+    struct mirror m;
+
+    (void)state;
+    config.gather_ns = 100;
+    open_groups(&m, &config, MIRROR_SELF, 3);
+    (void)passes(&m, 1, 0, TO_FAR, 1, nr(0), nr(1));
+    testing_make(&m, 1, 1);
+    testing_quiet(&m, 3);
+    newest_is(&m, 1, 3, 1, TO_FAR);
+    waits(&m, 3, 0, 1, TO_FAR);
+    waits(&m, 3, 1, 500, TO_FAR);
+    waits_no_more(&m, 3, 2);
+    mirror_deinit(&m);
+}
+
+static void test_what_a_lost_hub_had_waits_for_the_sites_themselves(void **state)
+{
+    struct mirror m;
+
+    (void)state;
+    open_groups(&m, &grouped, 1, 3);
+    testing_make(&m, 0, 1);
+    testing_drain(&m, 1);
+    mirror_down(&m, 1, 0);
+    way_is(&m, MIRROR_SELF, 3);
+    newest_is(&m, 0, 3, 1, 0);
+    newest_is(&m, 0, 4, 1, 0);
+    waits(&m, 4, 0, 1, 0);
+    testing_make(&m, 1, 1); /* This one by the hub over there. */
+    newest_is(&m, 1, 3, 2, TO_FAR);
+    newest_waits_not(&m, 1, 4);
+    waits_no_more(&m, 3, 2);
+    waits_no_more(&m, 4, 1);
+    mirror_deinit(&m);
+}
+
+static void test_next_hops_are_where_pieces_are_passed_on_to(void **state)
+{
+    struct mirror m;
+
+    (void)state;
+    open_groups(&m, &grouped, MIRROR_SELF, 3);
+    assert_int_equal(mirror_next_hops(&m, 1, TO_FAR), 1u << 3);
+    assert_int_equal(mirror_next_hops(&m, 3, TO_NEAR), 1u << 1 | 1u << 2);
+    assert_int_equal(mirror_next_hops(&m, 1, TO_NEAR | TO_FAR), 1u << 2 | 1u << 3);
+    assert_int_equal(mirror_next_hops(&m, 3, TO_FAR), 0); /* It came from there. */
+    assert_int_equal(mirror_next_hops(&m, 1, 0), 0);
+    assert_int_equal(mirror_hop_groups(&m, 1), 0);
+    assert_int_equal(mirror_hop_groups(&m, 3), TO_FAR);
+    mirror_down(&m, 3, 0);
+    assert_int_equal(mirror_next_hops(&m, 1, TO_FAR), 1u << 4);
+    mirror_down(&m, 4, 0);
+    assert_int_equal(mirror_next_hops(&m, 1, TO_FAR), 0);
+    mirror_deinit(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -793,6 +958,12 @@ int main(void)
         cmocka_unit_test(test_what_could_not_be_passed_on_at_all_is_in_no_mark),
         cmocka_unit_test(test_a_site_is_asked_once_for_all_that_hubs_bring_in_vain),
         cmocka_unit_test(test_what_waited_goes_together_chunk_by_chunk),
+        cmocka_unit_test(test_what_goes_by_the_hub_waits_for_the_hub_alone),
+        cmocka_unit_test(test_what_a_hub_is_to_pass_on_waits_behind_its_own),
+        cmocka_unit_test(test_what_came_for_our_group_waits_for_each_member),
+        cmocka_unit_test(test_what_is_gathered_waits),
+        cmocka_unit_test(test_what_a_lost_hub_had_waits_for_the_sites_themselves),
+        cmocka_unit_test(test_next_hops_are_where_pieces_are_passed_on_to),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

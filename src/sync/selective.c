@@ -10,6 +10,7 @@ struct selective_barrier {
     struct list link;
     uint32_t site;
     uint64_t number;
+    uint64_t clock;
     int64_t since_ns;
     uint32_t words;
     uint64_t bitmap[];
@@ -69,13 +70,23 @@ static struct selective_barrier *selective_find(struct selective *s, uint32_t ch
     return NULL;
 }
 
+/* Marks tell that all has come up to a number and a clock of the same life. */
+static bool selective_is_marked(const struct mirror_site *s, uint64_t number, uint64_t clock)
+{
+    return s->stable >= number ||
+           (s->clock >= clock && mirror_life(s->stable) == mirror_life(number)) ||
+           (s->done && s->stable >= s->number);
+}
+
 /* Has it come, or is it not waited for any more? What a site announced in a life before may be
  * lost with it; then it never comes. */
 static bool selective_is_over(const struct mirror *m, uint32_t chunk, uint32_t site,
-                              uint64_t number)
+                              uint64_t number, uint64_t clock)
 {
-    return site == MIRROR_SELF || m->sites[site].left_out ||
-           mirror_contained(m, chunk, site) >= number || mirror_life(number) < m->sites[site].life;
+    const struct mirror_site *s = &m->sites[site];
+
+    return site == MIRROR_SELF || s->left_out || mirror_contained(m, chunk, site) >= number ||
+           mirror_life(number) < s->life || selective_is_marked(s, number, clock);
 }
 
 static struct selective_barrier *selective_barrier(uint32_t site, uint32_t words, int64_t since_ns)
@@ -109,6 +120,7 @@ static struct selective_barrier *selective_place(struct selective *s, uint32_t c
     s->count++;
     if (old != NULL) {
         b->number = old->number;
+        b->clock = old->clock;
         memcpy(b->bitmap, old->bitmap, old->words * sizeof(b->bitmap[0]));
         list_remove(&old->link);
         mem_free(old);
@@ -117,7 +129,7 @@ static struct selective_barrier *selective_place(struct selective *s, uint32_t c
     return b;
 }
 
-static enum err selective_raise_one(struct selective *s, uint32_t chunk,
+static enum err selective_raise_one(struct selective *s, uint32_t chunk, uint64_t clock,
                                     const struct mirror_range *range, const uint64_t *bitmap,
                                     uint32_t words, int64_t now_ns)
 {
@@ -127,6 +139,7 @@ static enum err selective_raise_one(struct selective *s, uint32_t chunk,
         return ERR_NOMEM;
     }
     b->number = range->number > b->number ? range->number : b->number;
+    b->clock = clock > b->clock ? clock : b->clock;
     for (uint32_t i = 0; i < words; i++) {
         b->bitmap[i] |= bitmap[i];
     }
@@ -134,17 +147,28 @@ static enum err selective_raise_one(struct selective *s, uint32_t chunk,
 }
 
 enum err selective_raise(struct selective *s, const struct mirror *m, uint32_t chunk,
-                         const struct mirror_range *ranges, uint32_t count, const uint64_t *bitmap,
-                         uint32_t words, int64_t now_ns)
+                         uint64_t clock, const struct mirror_range *ranges, uint32_t count,
+                         const uint64_t *bitmap, uint32_t words, int64_t now_ns)
 {
     enum err rc = OK;
 
     for (uint32_t i = 0; i < count && rc == OK; i++) {
-        if (!selective_is_over(m, chunk, ranges[i].site, ranges[i].number)) {
-            rc = selective_raise_one(s, chunk, &ranges[i], bitmap, words, now_ns);
+        if (!selective_is_over(m, chunk, ranges[i].site, ranges[i].number, clock)) {
+            rc = selective_raise_one(s, chunk, clock, &ranges[i], bitmap, words, now_ns);
         }
     }
     return rc;
+}
+
+bool selective_is_late(const struct mirror *m, uint32_t chunk, uint64_t clock,
+                       const struct mirror_range *ranges, uint32_t count)
+{
+    bool late = true;
+
+    for (uint32_t i = 0; i < count && late; i++) {
+        late = selective_is_over(m, chunk, ranges[i].site, ranges[i].number, clock);
+    }
+    return late;
 }
 
 bool selective_look(struct selective *s, const struct mirror *m, uint32_t chunk)
@@ -156,7 +180,7 @@ bool selective_look(struct selective *s, const struct mirror *m, uint32_t chunk)
         struct selective_barrier *b = selective_of(link);
 
         next = link->next;
-        if (selective_is_over(m, chunk, b->site, b->number)) {
+        if (selective_is_over(m, chunk, b->site, b->number, b->clock)) {
             list_remove(link);
             mem_free(b);
             s->count--;

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 enum { SITES = 5, CHUNKS = 4, WORDS = 3, ELEMENTS = WORDS * 64, RUNS = 200, STEPS = 400 };
+enum { CLOCK = 4 }; /* Of what is announced. */
 
 /* A machine that has begun, with sites 1 and on. */
 static void open_world(struct mirror *m, struct selective *s)
@@ -45,7 +46,7 @@ static void raise_one(struct selective *s, const struct mirror *m, uint32_t chun
     uint64_t bitmap[WORDS] = {0};
 
     bitmap[element / 64] |= UINT64_C(1) << element % 64;
-    assert_int_equal(selective_raise(s, m, chunk, &range, 1, bitmap, WORDS, now_ns), OK);
+    assert_int_equal(selective_raise(s, m, chunk, CLOCK, &range, 1, bitmap, WORDS, now_ns), OK);
 }
 
 static bool may_read(const struct selective *s, uint32_t chunk, uint32_t first, uint32_t count)
@@ -185,9 +186,9 @@ static void test_a_merged_piece_is_waited_for_part_by_part(void **state)
     (void)state;
     open_world(&m, &s);
     mirror_adopt(&m, 0, 1, 3); /* That part is here already. */
-    assert_int_equal(selective_raise(&s, &m, 0, ranges, 2, bitmap, 1, 0), OK);
+    assert_int_equal(selective_raise(&s, &m, 0, CLOCK, ranges, 2, bitmap, 1, 0), OK);
     assert_int_equal(s.count, 1);
-    assert_int_equal(selective_raise(&s, &m, 1, ranges, 2, bitmap, 1, 0), OK);
+    assert_int_equal(selective_raise(&s, &m, 1, CLOCK, ranges, 2, bitmap, 1, 0), OK);
     assert_int_equal(s.count, 3);
     mirror_adopt(&m, 1, 1, 3);
     assert_true(selective_look(&s, &m, 1));
@@ -207,9 +208,9 @@ static void test_a_longer_bitmap_makes_a_barrier_longer(void **state)
 
     (void)state;
     open_world(&m, &s);
-    assert_int_equal(selective_raise(&s, &m, 0, &range, 1, first, 1, 5), OK);
-    assert_int_equal(selective_raise(&s, &m, 0, &range, 1, second, WORDS, 6), OK);
-    assert_int_equal(selective_raise(&s, &m, 0, &range, 1, third, 2, 7), OK);
+    assert_int_equal(selective_raise(&s, &m, 0, CLOCK, &range, 1, first, 1, 5), OK);
+    assert_int_equal(selective_raise(&s, &m, 0, CLOCK, &range, 1, second, WORDS, 6), OK);
+    assert_int_equal(selective_raise(&s, &m, 0, CLOCK, &range, 1, third, 2, 7), OK);
     assert_int_equal(s.count, 1);
     assert_false(may_read(&s, 0, 0, 1));
     assert_false(may_read(&s, 0, 1, 1));
@@ -262,6 +263,97 @@ static void test_nobody_waits_for_what_was_announced_in_a_life_before(void **sta
     close_world(&m, &s);
 }
 
+/* A site that stored less than it announced goes on in the same life: the chunk may never get a
+ * piece of that number, but a mark says that all has come. */
+static void test_nobody_waits_for_what_a_mark_says_there_is_not(void **state)
+{
+    struct mirror_mark mark = {.site = 2, .number = 4, .clock = CLOCK - 1, .whole = true};
+    struct selective s;
+    struct mirror m;
+
+    (void)state;
+    for (int by_clock = 0; by_clock < 2; by_clock++) {
+        open_world(&m, &s);
+        mark.answer = m.sites[2].request;
+        mark.number = 4;
+        mark.clock = CLOCK - 1;
+        raise_one(&s, &m, 1, 2, 5, 10, 0);
+        mirror_marked(&m, 2, &mark);
+        assert_false(selective_look(&s, &m, 1));
+        mark.number += by_clock == 0;
+        mark.clock += by_clock == 1;
+        mirror_marked(&m, 2, &mark);
+        assert_true(selective_look(&s, &m, 1));
+        raise_one(&s, &m, 1, 2, 5, 10, 0);
+        assert_int_equal(s.count, 0);
+        close_world(&m, &s);
+    }
+}
+
+/* Clocks of another life say nothing: a site that lost its memory may be at an earlier one. */
+static void test_a_clock_of_the_life_before_ends_nothing(void **state)
+{
+    uint64_t base = UINT64_C(8) << MIRROR_LIFE_SHIFT;
+    struct mirror_mark mark = {.site = 2, .number = 4, .clock = CLOCK + 1, .whole = true};
+    struct selective s;
+    struct mirror m;
+
+    (void)state;
+    open_world(&m, &s);
+    mark.answer = m.sites[2].request;
+    mirror_marked(&m, 2, &mark);
+    raise_one(&s, &m, 1, 2, base + 1, 10, 0);
+    assert_false(selective_look(&s, &m, 1));
+    mark.from = base;
+    mark.number = base + 2;
+    mark.clock = 1;
+    mirror_marked(&m, 2, &mark);
+    assert_true(selective_look(&s, &m, 1));
+    close_world(&m, &s);
+}
+
+static void test_nobody_waits_for_a_site_that_is_done_and_here(void **state)
+{
+    struct mirror_mark mark = {.site = 2, .number = 3, .clock = 1, .whole = true};
+    struct mirror_report report = {.number = 4, .done = true};
+    struct selective s;
+    struct mirror m;
+
+    (void)state;
+    open_world(&m, &s);
+    mirror_up(&m, 2, true, 0);
+    mark.answer = m.sites[2].request;
+    assert_int_equal(mirror_hear(&m, 2, &report, 0), OK);
+    raise_one(&s, &m, 1, 2, 5, 10, 0);
+    mirror_marked(&m, 2, &mark);
+    assert_false(selective_look(&s, &m, 1));
+    mark.number = 4;
+    mirror_marked(&m, 2, &mark);
+    assert_true(selective_look(&s, &m, 1));
+    close_world(&m, &s);
+}
+
+/* Whoever would pass a barrier on asks first whether it is of any use. */
+static void test_a_barrier_is_late_when_all_its_parts_are(void **state)
+{
+    struct mirror_range ranges[] = {{.site = 1, .number = 3}, {.site = 2, .number = 4}};
+    struct selective s;
+    struct mirror m;
+
+    (void)state;
+    open_world(&m, &s);
+    assert_false(selective_is_late(&m, 0, CLOCK, ranges, 2));
+    mirror_adopt(&m, 0, 1, 3);
+    assert_true(selective_is_late(&m, 0, CLOCK, ranges, 1));
+    assert_false(selective_is_late(&m, 0, CLOCK, ranges, 2));
+    mirror_late_site(&m, 2);
+    assert_true(selective_is_late(&m, 0, CLOCK, ranges, 2));
+    assert_false(selective_is_late(&m, 1, CLOCK, ranges, 2));
+    ranges[0].site = MIRROR_SELF;
+    assert_true(selective_is_late(&m, 1, CLOCK, ranges, 2));
+    close_world(&m, &s);
+}
+
 static void test_growth_keeps_barriers(void **state)
 {
     struct selective s;
@@ -296,9 +388,9 @@ static void test_without_memory_what_there_was_stays(void **state)
         struct mirror m;
 
         open_world(&m, &s);
-        assert_int_equal(selective_raise(&s, &m, 0, ranges, 1, bitmap, 1, 0), OK);
+        assert_int_equal(selective_raise(&s, &m, 0, CLOCK, ranges, 1, bitmap, 1, 0), OK);
         mem_fail_at(++k, 1);
-        rc = selective_raise(&s, &m, 0, ranges, 2, bitmap, WORDS, 0);
+        rc = selective_raise(&s, &m, 0, CLOCK, ranges, 2, bitmap, WORDS, 0);
         mem_fail_at(0, 0);
         assert_int_equal(rc, k <= 2 ? ERR_NOMEM : OK);
         assert_false(may_read(&s, 0, 0, 1));
@@ -330,6 +422,7 @@ struct model_cell {
     bool elements[ELEMENTS];
     bool any;
     uint64_t number;
+    uint64_t clock;
     int64_t since_ns;
 };
 
@@ -338,12 +431,14 @@ struct model {
     uint64_t raised, freed, waited;
 };
 
-static bool model_is_over(const struct mirror *m, uint32_t chunk, uint32_t site, uint64_t number)
+static bool model_is_over(const struct mirror *m, uint32_t chunk, uint32_t site, uint64_t number,
+                          uint64_t clock)
 {
-    return m->sites[site].left_out || mirror_contained(m, chunk, site) >= number;
+    return m->sites[site].left_out || mirror_contained(m, chunk, site) >= number ||
+           m->sites[site].stable >= number || m->sites[site].clock >= clock;
 }
 
-static void model_raise(struct model *w, const struct mirror *m, uint32_t chunk,
+static void model_raise(struct model *w, const struct mirror *m, uint32_t chunk, uint64_t clock,
                         const struct mirror_range *ranges, uint32_t count, const bool *elements,
                         int64_t now_ns)
 {
@@ -351,13 +446,14 @@ static void model_raise(struct model *w, const struct mirror *m, uint32_t chunk,
         struct model_cell *cell = &w->cells[chunk][ranges[i].site];
 
         if (ranges[i].site == MIRROR_SELF ||
-            model_is_over(m, chunk, ranges[i].site, ranges[i].number)) {
+            model_is_over(m, chunk, ranges[i].site, ranges[i].number, clock)) {
             continue;
         }
         w->raised++;
         cell->since_ns = cell->any ? cell->since_ns : now_ns;
         cell->any = true;
         cell->number = ranges[i].number > cell->number ? ranges[i].number : cell->number;
+        cell->clock = clock > cell->clock ? clock : cell->clock;
         for (uint32_t e = 0; e < ELEMENTS; e++) {
             cell->elements[e] = cell->elements[e] || elements[e];
         }
@@ -371,7 +467,7 @@ static bool model_look(struct model *w, const struct mirror *m, uint32_t chunk)
     for (uint32_t i = 1; i < SITES; i++) {
         struct model_cell *cell = &w->cells[chunk][i];
 
-        if (cell->any && model_is_over(m, chunk, i, cell->number)) {
+        if (cell->any && model_is_over(m, chunk, i, cell->number, cell->clock)) {
             *cell = (struct model_cell){0};
             w->freed++;
             freed = true;
@@ -422,6 +518,7 @@ static void random_raise(struct rng *rng, struct model *w, struct selective *s,
     struct mirror_range ranges[SITES];
     uint32_t count = 0, words = 1 + (uint32_t)rng_below(rng, WORDS);
     bool elements[ELEMENTS] = {false};
+    uint64_t clock = m->sites[1].clock + 1 + rng_below(rng, 3);
     uint64_t bitmap[WORDS] = {0};
 
     for (uint32_t i = 0; i < SITES; i++) {
@@ -436,8 +533,8 @@ static void random_raise(struct rng *rng, struct model *w, struct selective *s,
         elements[e] = true;
         bitmap[e / 64] |= UINT64_C(1) << e % 64;
     }
-    assert_int_equal(selective_raise(s, m, chunk, ranges, count, bitmap, words, now_ns), OK);
-    model_raise(w, m, chunk, ranges, count, elements, now_ns);
+    assert_int_equal(selective_raise(s, m, chunk, clock, ranges, count, bitmap, words, now_ns), OK);
+    model_raise(w, m, chunk, clock, ranges, count, elements, now_ns);
 }
 
 static void random_step(struct rng *rng, struct model *w, struct selective *s, struct mirror *m,
@@ -448,7 +545,7 @@ static void random_step(struct rng *rng, struct model *w, struct selective *s, s
     uint32_t first = (uint32_t)rng_below(rng, ELEMENTS);
     bool freed = false;
 
-    switch (rng_below(rng, 8)) {
+    switch (rng_below(rng, 9)) {
     case 0:
     case 1:
         random_raise(rng, w, s, m, chunk, now_ns);
@@ -467,6 +564,12 @@ static void random_step(struct rng *rng, struct model *w, struct selective *s, s
         break;
     case 5:
         m->sites[site].left_out = rng_chance(rng, 200000);
+        break;
+    case 6:
+        if (rng_chance(rng, 300000)) {
+            m->sites[site].stable = mirror_contained(m, chunk, site) + rng_below(rng, 2);
+            m->sites[site].clock += rng_below(rng, 2);
+        }
         break;
     default:
         compare_read(w, s, chunk, first, (uint32_t)rng_below(rng, ELEMENTS - first + 1));
@@ -512,6 +615,10 @@ int main(void)
         cmocka_unit_test(test_a_longer_bitmap_makes_a_barrier_longer),
         cmocka_unit_test(test_nobody_waits_for_a_site_that_is_left_out),
         cmocka_unit_test(test_nobody_waits_for_what_was_announced_in_a_life_before),
+        cmocka_unit_test(test_nobody_waits_for_what_a_mark_says_there_is_not),
+        cmocka_unit_test(test_a_clock_of_the_life_before_ends_nothing),
+        cmocka_unit_test(test_nobody_waits_for_a_site_that_is_done_and_here),
+        cmocka_unit_test(test_a_barrier_is_late_when_all_its_parts_are),
         cmocka_unit_test(test_growth_keeps_barriers),
         cmocka_unit_test(test_without_memory_what_there_was_stays),
         cmocka_unit_test(test_growth_without_memory_changes_nothing),

@@ -217,6 +217,7 @@ enum err wire_barrier_encode(struct buf_pool *pool, const struct wire_barrier *b
         .table = barrier->table,
         .codec = barrier->codec,
         .chunk = barrier->chunk,
+        .epoch = barrier->groups,
         .clock = barrier->clock,
         .origin = barrier->origin,
     };
@@ -249,13 +250,13 @@ enum err wire_barrier_decode(const struct wire_header *header, const uint8_t *bo
         .codec = header->codec,
         .chunk = header->chunk,
         .origin = header->origin,
+        .groups = header->epoch,
         .clock = header->clock,
         .index = body,
     };
 
     CHECK(header->type == WIRE_BARRIER);
-    if (size != header->body_bytes || size > WIRE_BARRIER_BODY_BYTES_MAX || header->epoch != 0 ||
-        header->weight != 0 ||
+    if (size != header->body_bytes || size > WIRE_BARRIER_BODY_BYTES_MAX || header->weight != 0 ||
         wire_ranges_find(body, size, &barrier.ranges, &barrier.range_count) != OK) {
         return ERR_MALFORMED;
     }

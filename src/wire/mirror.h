@@ -64,6 +64,7 @@ struct wire_barrier {
     uint16_t codec; /* Of the index part; WIRE_CODEC_F32: all elements. */
     uint32_t chunk;
     uint32_t origin; /* The site that sends it; not zero. */
+    uint32_t groups; /* Bits: to be passed on there. */
     uint64_t clock;
     uint32_t index_bytes; /* 1 to WIRE_BARRIER_INDEX_BYTES_MAX; of WIRE_CODEC_F32 zero. */
     const uint8_t *index; /* What a payload of that codec starts with: borrowed. */
@@ -101,7 +102,7 @@ MUST_USE enum err wire_report_decode(const struct wire_header *header, const uin
                                      size_t size, struct wire_report *out);
 
 /* Make a sealed frame with a copy of the index part; barrier->ranges is an array of
- * struct wire_range. */
+ * struct wire_range, or bytes of a frame. */
 MUST_USE enum err wire_barrier_encode(struct buf_pool *pool, const struct wire_barrier *barrier,
                                       struct buf **frame_out);
 MUST_USE enum err wire_barrier_decode(const struct wire_header *header, const uint8_t *body,

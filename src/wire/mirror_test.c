@@ -381,6 +381,7 @@ static void barrier_round_trip(const struct wire_barrier *barrier)
     assert_int_equal(out.codec, barrier->codec);
     assert_int_equal(out.chunk, barrier->chunk);
     assert_int_equal(out.origin, barrier->origin);
+    assert_int_equal(out.groups, barrier->groups);
     assert_int_equal(out.clock, barrier->clock);
     assert_int_equal(out.index_bytes, barrier->index_bytes);
     if (barrier->index_bytes > 0) {
@@ -405,6 +406,8 @@ static void test_barriers_of_every_codec_come_back(void **state)
 
     (void)state;
     barrier_round_trip(&barrier);
+    barrier.groups = 0x21222324;
+    barrier_round_trip(&barrier);
     barrier.codec = WIRE_CODEC_F32;
     barrier.index_bytes = 0;
     barrier.index = NULL;
@@ -412,9 +415,16 @@ static void test_barriers_of_every_codec_come_back(void **state)
     for (uint32_t i = 0; i < WIRE_RANGES_MAX; i++) {
         many[i] = (struct wire_range){1 + i, i, UINT64_MAX - i};
     }
-    barrier = (struct wire_barrier){
-        WIRE_TABLE_PLANE - 1,     WIRE_CODEC_BITMAP, UINT32_MAX,      UINT32_MAX, UINT64_MAX,
-        LIMIT_CHUNK_ELEMENTS / 8, testing_payload,   WIRE_RANGES_MAX, many};
+    barrier = (struct wire_barrier){WIRE_TABLE_PLANE - 1,
+                                    WIRE_CODEC_BITMAP,
+                                    UINT32_MAX,
+                                    UINT32_MAX,
+                                    UINT32_MAX,
+                                    UINT64_MAX,
+                                    LIMIT_CHUNK_ELEMENTS / 8,
+                                    testing_payload,
+                                    WIRE_RANGES_MAX,
+                                    many};
     barrier_round_trip(&barrier);
     barrier.index_bytes = WIRE_BARRIER_INDEX_BYTES_MAX;
     barrier_round_trip(&barrier);
@@ -475,7 +485,7 @@ static void test_barrier_golden_and_lies(void **state)
 
     (void)state;
     assert_int_equal(encode_barrier(testing_pool, &frame), OK);
-    testing_unused_fields(decode_barrier, frame, TESTING_EPOCH | TESTING_WEIGHT);
+    testing_unused_fields(decode_barrier, frame, TESTING_WEIGHT);
     testing_refused(decode_barrier, frame, 8 + 4, 4, 1, ERR_MALFORMED);
     testing_refused(decode_barrier, frame, 8 + 8, 8, UINT64_MAX, ERR_MALFORMED);
     testing_refused(decode_barrier, frame, 8 + 24, 4, 1, ERR_MALFORMED);
@@ -486,6 +496,11 @@ static void test_barrier_golden_and_lies(void **state)
     testing_refused(decode_barrier, frame, 8 + 52, 4, 1, ERR_MALFORMED);
     testing_cut_admitted(decode_barrier, frame);
     testing_message(frame, "barrier", "barrier for two elements, named by a list", decode_barrier);
+    barrier.groups = 0x21222324;
+    assert_int_equal(wire_barrier_encode(testing_pool, &barrier, &frame), OK);
+    testing_message(frame, "barrier_groups", "barrier for two elements, to be passed on to groups",
+                    decode_barrier);
+    barrier.groups = 0;
     barrier.codec = WIRE_CODEC_BITMAP;
     barrier.index = bitmap;
     assert_int_equal(wire_barrier_encode(testing_pool, &barrier, &frame), OK);

@@ -50,6 +50,7 @@ static void add(struct node_mirror_stats *sum, const struct node_mirror_stats *s
     sum->relayed += s->relayed;
     sum->barriers_raised += s->barriers_raised;
     sum->barriers_met += s->barriers_met;
+    sum->barriers_passed += s->barriers_passed;
     sum->copies += s->copies;
     sum->waited_clock_ns += s->waited_clock_ns;
     sum->waited_barrier_ns += s->waited_barrier_ns;
@@ -75,16 +76,18 @@ static void test_thousands_of_fleets_hold_and_everything_happens_in_them(void **
         sim_fleet_result_deinit(&result);
     }
     print_message("made %" PRIu64 ", taken %" PRIu64 ", dropped %" PRIu64 ", held %" PRIu64
-                  ", refused %" PRIu64 ", relayed %" PRIu64 ", barriers %" PRIu64 ", reads %" PRIu64
+                  ", refused %" PRIu64 ", relayed %" PRIu64 ", barriers %" PRIu64
+                  ", passed on %" PRIu64 ", reads %" PRIu64
                   ", waited %.0f s for clocks, %.1f s for barriers\n",
                   sum.pieces_made, sum.pieces_taken, sum.pieces_dropped, sum.pieces_held,
-                  sum.pieces_refused, sum.relayed, sum.barriers_met, reads,
+                  sum.pieces_refused, sum.relayed, sum.barriers_met, sum.barriers_passed, reads,
                   (double)sum.waited_clock_ns / 1e9, (double)sum.waited_barrier_ns / 1e9);
     assert_true(sum.pieces_taken > 50 * SEEDS);
     assert_true(sum.pieces_dropped > SEEDS);
     assert_true(sum.pieces_held > 100 && sum.pieces_refused > 20);
     assert_true(sum.relayed > 5 * SEEDS);
     assert_true(sum.barriers_met > SEEDS && sum.waited_barrier_ns > 0);
+    assert_true(sum.barriers_passed > 100);
     assert_true(sum.waited_clock_ns > 0 && sum.copies > 5);
     assert_true(reads > 20 * SEEDS);
     for (int i = 0; i < SIM_FAULT_KINDS; i++) {
