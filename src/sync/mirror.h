@@ -181,7 +181,10 @@ struct mirror_site {
     struct list relays;
     uint64_t relays_bytes;
     struct mirror_passing *passing; /* By site that made the pieces; NULL: no groups. */
+    uint64_t relays_made;           /* How many there have been: each has its number. */
     uint64_t passed_due;            /* Bits: marks to pass on. */
+    uint64_t fenced_due;            /* Bits: those that go next, behind all relays */
+    uint64_t fence;                 /* up to this one, and not behind later ones. */
     uint64_t gathered;              /* Sites that have sent a mark since the last time. */
     bool flushing;                  /* What has come so far goes now. */
     int64_t waits_ns;               /* Since when something waits; MIRROR_NEVER: nothing does. */
@@ -190,8 +193,9 @@ struct mirror_site {
 /* What passes through here from one site to another. */
 struct mirror_passing {
     struct mirror_mark mark;
-    uint64_t number; /* The largest that came for it. */
-    uint64_t lost;   /* Pieces up to here may not have reached it. */
+    struct mirror_mark fenced; /* As it was when it got its place among the relays. */
+    uint64_t number;           /* The largest that came for it. */
+    uint64_t lost;             /* Pieces up to here may not have reached it. */
 };
 
 /* The way of our pieces to another group. */

@@ -313,6 +313,28 @@ static void mirror_mark_groups(struct mirror *m, uint32_t peer, struct mirror_fr
     }
 }
 
+/* Marks to pass on go behind the relays that are there now. On a link that is never idle relays
+ * come all the time: behind all of them marks would never go. */
+static void mirror_fence(const struct mirror *m, struct mirror_site *s)
+{
+    if (s->fenced_due != 0 || s->passed_due == 0) {
+        return;
+    }
+    for (uint32_t i = 1; i < m->sites_count; i++) {
+        if ((s->passed_due & mirror_bit(i)) != 0) {
+            s->passing[i].fenced = s->passing[i].mark;
+        }
+    }
+    s->fenced_due = s->passed_due;
+    s->passed_due = 0;
+    s->fence = s->relays_made;
+}
+
+static bool mirror_is_past_fence(const struct mirror_site *s)
+{
+    return list_empty(&s->relays) || mirror_relay_of(s->relays.next)->made > s->fence;
+}
+
 static void mirror_marks(struct mirror *m, uint32_t peer, struct mirror_frame *out)
 {
     struct mirror_site *s = &m->sites[peer];
@@ -321,9 +343,10 @@ static void mirror_marks(struct mirror *m, uint32_t peer, struct mirror_frame *o
     mirror_mark_site(m, peer, out);
     if (mirror_goes(m, peer)) {
         mirror_mark_groups(m, peer, out);
-        for (uint32_t i = 1; i < m->sites_count && list_empty(&s->relays); i++) {
-            if ((s->passed_due & mirror_bit(i)) != 0 && out->mark_count < MIRROR_MARKS_MAX) {
-                out->marks[out->mark_count++] = s->passing[i].mark;
+        mirror_fence(m, s);
+        for (uint32_t i = 1; i < m->sites_count && mirror_is_past_fence(s); i++) {
+            if ((s->fenced_due & mirror_bit(i)) != 0 && out->mark_count < MIRROR_MARKS_MAX) {
+                out->marks[out->mark_count++] = s->passing[i].fenced;
             }
         }
     }
@@ -356,7 +379,12 @@ void mirror_next(struct mirror *m, uint32_t peer, struct mirror_frame *out)
         return;
     }
     if (!list_empty(&s->relays) && mirror_goes(m, peer)) {
-        mirror_take_relays(m, peer, out);
+        mirror_fence(m, s);
+        if (s->fenced_due != 0 && mirror_is_past_fence(s)) {
+            mirror_marks(m, peer, out);
+        } else {
+            mirror_take_relays(m, peer, out);
+        }
         return;
     }
     p = mirror_first_piece(m, peer, &need);
@@ -375,7 +403,7 @@ static void mirror_sent_mark(struct mirror *m, uint32_t peer, const struct mirro
     struct mirror_site *s = &m->sites[peer];
 
     if (mark->site != MIRROR_SELF) {
-        s->passed_due &= ~mirror_bit(mark->site);
+        s->fenced_due &= ~mirror_bit(mark->site);
     } else if (mark->groups != 0) {
         struct mirror_way *w = &m->ways[__builtin_ctz(mark->groups)];
 
@@ -416,7 +444,7 @@ static void mirror_flushed(struct mirror *m, uint32_t peer)
     struct mirror_site *s = &m->sites[peer];
     struct mirror_need need;
 
-    if (s->flushing && list_empty(&s->relays) && s->passed_due == 0 &&
+    if (s->flushing && list_empty(&s->relays) && (s->passed_due | s->fenced_due) == 0 &&
         mirror_first_piece(m, peer, &need) == NULL) {
         s->flushing = false;
         s->waits_ns = MIRROR_NEVER;

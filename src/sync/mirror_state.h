@@ -32,6 +32,7 @@ struct mirror_relay {
     uint32_t groups;
     uint32_t bytes;
     uint32_t count;
+    uint64_t made; /* Its number among those for its next hop. */
     uint64_t clock;
     struct mirror_range ranges[];
 };

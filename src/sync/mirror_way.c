@@ -131,8 +131,8 @@ static bool mirror_way_waits(const struct mirror *m, const struct mirror_way *w)
 {
     const struct mirror_site *far = &m->sites[w->far];
 
-    return !list_empty(&far->relays) || far->passed_due != 0 || w->marked < m->number ||
-           w->marked_clock < m->clock;
+    return !list_empty(&far->relays) || (far->passed_due | far->fenced_due) != 0 ||
+           w->marked < m->number || w->marked_clock < m->clock;
 }
 
 void mirror_gather_tick(struct mirror *m, int64_t now_ns)
@@ -167,7 +167,7 @@ void mirror_relays_drop(struct mirror *m, uint32_t site)
         list_push_back(&m->released, link);
     }
     s->relays_bytes = 0;
-    s->passed_due = 0;
+    s->passed_due = s->fenced_due = 0;
     for (uint32_t i = 0; i < m->sites_count && s->passing != NULL; i++) {
         s->passing[i].lost = s->passing[i].number;
     }
@@ -247,6 +247,7 @@ enum err mirror_pass(struct mirror *m, uint32_t peer, uint32_t chunk, uint64_t c
         if (r != NULL) {
             r->base.token = keep(user);
             r->groups = mirror_hop_groups(m, i);
+            r->made = ++s->relays_made;
             list_push_back(&s->relays, &r->base.link);
             s->relays_bytes += bytes;
         }

@@ -383,6 +383,43 @@ static void test_marks_go_behind_the_pieces_that_they_speak_of(void **state)
     mirror_deinit(&m);
 }
 
+/* The link is never idle: three pieces come for each that goes. Marks go between them, each behind
+ * all that it speaks of. */
+static void test_marks_are_not_held_up_by_pieces_that_come_later(void **state)
+{
+    uint64_t came[2] = {nr(0), nr(0)}, gone[2] = {nr(0), nr(0)}, first[2] = {0, 0};
+    uint64_t number = nr(0), marked = nr(0);
+    struct mirror m;
+
+    (void)state;
+    open_groups(&m, &grouped, MIRROR_SELF, 3);
+    for (uint64_t clock = 1; clock <= 20; clock++) {
+        const struct mirror_frame *frame;
+
+        for (uint32_t i = 0; i < 3; i++) {
+            uint32_t c = (uint32_t)(clock + i) % 2;
+
+            number++;
+            first[c] = came[c] == gone[c] ? number : first[c];
+            (void)passes(&m, 1, c, TO_FAR, 1, came[c], number);
+            came[c] = number;
+        }
+        marks(&m, 1, TO_FAR, 1, nr(0), number, clock);
+        frame = testing_send(&m, 3);
+        if (frame->kind == MIRROR_PIECE) {
+            gone[frame->chunk] = frame->ranges[0].number;
+            continue;
+        }
+        assert_true(frame->marks[0].number > marked);
+        marked = frame->marks[0].number;
+        for (uint32_t c = 0; c < 2; c++) {
+            assert_true(came[c] == gone[c] || first[c] > marked);
+        }
+    }
+    assert_true(marked > nr(3 * 10));
+    mirror_deinit(&m);
+}
+
 static void test_a_member_that_was_away_gets_no_mark_that_lies(void **state)
 {
     struct mirror_mark mark;
@@ -943,6 +980,7 @@ int main(void)
         cmocka_unit_test(test_a_hub_does_not_add_up_what_does_not_follow),
         cmocka_unit_test(test_the_hub_of_the_other_group_passes_to_all_but_whom_it_came_from),
         cmocka_unit_test(test_marks_go_behind_the_pieces_that_they_speak_of),
+        cmocka_unit_test(test_marks_are_not_held_up_by_pieces_that_come_later),
         cmocka_unit_test(test_a_member_that_was_away_gets_no_mark_that_lies),
         cmocka_unit_test(test_what_waits_for_a_member_goes_with_its_session),
         cmocka_unit_test(test_without_groups_nothing_is_passed_on),
