@@ -104,6 +104,22 @@ static void net_greet_skip_acked(struct net_peer *p, uint64_t send_base)
     net_window_advance(&p->acked, send_base);
 }
 
+/* Both sides are told, and their operators, so it speaks of neither as "you". A range, as hello has
+ * it. */
+static void net_greet_versions(const struct net_endpoint *e, const struct wire_hello *theirs,
+                               char out[LIMIT_REASON_BYTES])
+{
+    const struct pki_identity *me = &e->config.identity;
+    struct pki_identity who;
+
+    net_greet_identity(theirs, &who);
+    (void)snprintf(out, LIMIT_REASON_BYTES,
+                   "versions %u to %u of the protocol at %.32s/%.32s, %u to %u at %.32s/%.32s: run "
+                   "the same release of Strait at both",
+                   theirs->version_min, theirs->version_max, who.site, who.name,
+                   (unsigned)WIRE_VERSION_MIN, (unsigned)WIRE_VERSION_MAX, me->site, me->name);
+}
+
 static bool net_refusal_final(uint32_t code)
 {
     return code != WIRE_REFUSAL_BUSY;
@@ -144,7 +160,11 @@ static enum err net_greet_welcomed(struct net_slot *slot, const struct net_frame
     }
     net_greet_identity(&welcome, &who);
     if (wire_version_choose(&welcome) == 0) {
-        return ERR_VERSION;
+        char text[LIMIT_REASON_BYTES];
+
+        net_greet_versions(p->endpoint, &welcome, text);
+        net_conn_close(slot->conn, ERR_VERSION, text);
+        return OK;
     }
     if (!net_greet_believable(p->endpoint, slot->conn, &who)) {
         net_conn_close(slot->conn, ERR_REFUSED, "its certificate names somebody else");
@@ -354,9 +374,7 @@ enum err net_greet_stranger(struct net_stranger *s, const struct net_frame *fram
     if (wire_version_choose(&hello) == 0) {
         char text[LIMIT_REASON_BYTES];
 
-        (void)snprintf(text, sizeof(text), "you speak versions %u to %u, this side %u to %u",
-                       hello.version_min, hello.version_max, (unsigned)WIRE_VERSION_MIN,
-                       (unsigned)WIRE_VERSION_MAX);
+        net_greet_versions(e, &hello, text);
         return net_greet_refuse(s, WIRE_REFUSAL_VERSION, text);
     }
     net_greet_identity(&hello, &who);

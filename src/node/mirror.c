@@ -357,6 +357,16 @@ void node_mirror_up(struct node_mirror *r, struct net_peer *peer, bool restarted
     node_far_look(f);
 }
 
+void node_far_troubled(struct node_far *f, const char *text)
+{
+    size_t size = sizeof(f->trouble) - 1;
+
+    if (strncmp(f->trouble, text, size) != 0) {
+        (void)snprintf(f->trouble, sizeof(f->trouble), "%.*s", (int)size, text);
+        LOG_INF("node", "site %s: %s", f->site.name, text);
+    }
+}
+
 void node_mirror_lost(struct node_mirror *r, struct net_peer *peer, const char *text)
 {
     struct node_far *f = far_of_peer(r, peer);
@@ -369,7 +379,7 @@ void node_mirror_lost(struct node_mirror *r, struct net_peer *peer, const char *
         f->scout = NULL;
         if (f->out == NULL) {
             f->retry_ns = node_mirror_now(r) + (int64_t)NODE_FAR_RETRY_MS * 1000000;
-            (void)snprintf(f->trouble, sizeof(f->trouble), "%s", text);
+            node_far_troubled(f, text);
         }
         return;
     }
@@ -387,7 +397,7 @@ void node_mirror_lost(struct node_mirror *r, struct net_peer *peer, const char *
         f->rtt_ns = 0;
         f->copy_next = 0;
         f->retry_ns = node_mirror_now(r) + (int64_t)NODE_FAR_RETRY_MS * 1000000;
-        (void)snprintf(f->trouble, sizeof(f->trouble), "%s", text);
+        node_far_troubled(f, text);
     }
     node_far_look(f);
 }
@@ -399,7 +409,7 @@ void node_mirror_trouble(struct node_mirror *r, struct net_peer *peer, enum err 
     struct node_far *f = far_of_peer(r, peer);
 
     if (f != NULL && peer != f->in) {
-        (void)snprintf(f->trouble, sizeof(f->trouble), "%s", text);
+        node_far_troubled(f, text);
         if (why == ERR_REFUSED) {
             net_peer_close(peer, text);
         }

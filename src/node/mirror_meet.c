@@ -2,7 +2,6 @@
 
 #include "node/mirror_state.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* A site that we were not told of: it came later than the others. */
@@ -36,14 +35,6 @@ struct node_far *node_meet_stranger(struct node_mirror *r, struct net_peer *peer
     return NULL;
 }
 
-static void meet_refused(struct node_far *f, const char *text)
-{
-    if (strcmp(f->trouble, text) != 0) {
-        (void)snprintf(f->trouble, sizeof(f->trouble), "%.*s", (int)sizeof(f->trouble) - 1, text);
-        LOG_INF("node", "site %s: %s", f->site.name, text);
-    }
-}
-
 bool node_meet_is_it(struct node_far *f, struct net_peer *peer)
 {
     const struct pki_identity *who = net_peer_identity(peer);
@@ -59,7 +50,7 @@ bool node_meet_is_it(struct node_far *f, struct net_peer *peer)
         "server",
         net_address_format(&f->site.first, address), wire_role_name(who->role), who->site,
         f->site.name);
-    meet_refused(f, text.text);
+    node_far_troubled(f, text.text);
     net_peer_close(peer, f->trouble);
     return false;
 }
@@ -147,7 +138,7 @@ static enum err meet_asked(struct node_mirror *r, struct node_far *f, uint32_t c
         rc = meet_tables(r, f, f->said, &text);
     }
     if (rc != OK) {
-        meet_refused(f, text.text);
+        node_far_troubled(f, text.text);
         return node_control_refuse(f->in, l->pool, NODE_OP_MEET, call, rc, text.text);
     }
     f->in_agreed = true;
@@ -165,7 +156,7 @@ void node_meet_again(struct node_mirror *r)
         struct err_text text = {""};
 
         if (meet_tables(r, f, f->said, &text) != OK) {
-            meet_refused(f, text.text);
+            node_far_troubled(f, text.text);
             f->in_agreed = false;
             node_far_look(f);
         }
@@ -185,13 +176,13 @@ static enum err meet_found(struct node_mirror *r, struct node_far *f, const json
     struct net_address to;
 
     if (address == NULL || net_address_parse(address, &to, NULL) != OK) {
-        meet_refused(f, "it has fewer lanes than this site: give all sites as many");
+        node_far_troubled(f, "it has fewer lanes than this site: give all sites as many");
         f->retry_ns = node_mirror_now(r) + (int64_t)NODE_FAR_RETRY_MS * 1000000;
     } else if (f->out == NULL && net_endpoint_dial(l->endpoint, l->config.transport, &to,
                                                    r->between->streams, &f->out) == OK) {
         node_far_dialled(f);
     }
-    net_peer_close(f->scout, "thank you");
+    net_peer_close(f->scout, f->out == NULL ? f->trouble : "thank you");
     return OK;
 }
 
@@ -204,7 +195,7 @@ static void meet_answered(struct node_mirror *r, struct node_far *f, const json_
         return;
     }
     (void)r;
-    meet_refused(f, text.text);
+    node_far_troubled(f, text.text);
     net_peer_close(f->out, f->trouble);
 }
 

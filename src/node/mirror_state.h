@@ -170,6 +170,7 @@ bool node_mirror_alive(const struct node_mirror *r);              /* Its life ha
 void node_mirror_wake(struct node_mirror *r);                     /* Readers may go on. */
 void node_far_look(struct node_far *f);                           /* Has it come, or gone? */
 void node_far_dialled(struct node_far *f);                        /* .out is new. */
+void node_far_troubled(struct node_far *f, const char *text);     /* Why it is not there. */
 
 /* mirror_out.c */
 void node_parcel_drop(struct node_parcel *p);

@@ -1,11 +1,16 @@
 /* Servers of several sites with their threads, over loopback: they share, come back, and refuse
  * whom they must. */
 
+#include "base/log.h"
 #include "loop/clock.h"
+#include "net/counters.h"
 #include "net/pki_ca.h"
 #include "node/control.h"
 #include "node/server_testing.h"
+#include "wire/hello.h"
 #include "wire/mirror.h"
+
+#include <stdatomic.h>
 
 /* libuv closes its descriptors by a bare system call, which the sanitizer does not see. Here
  * servers die while others go on and write files: a number that is used again is then taken for the
@@ -455,6 +460,234 @@ static void test_a_site_that_is_not_there_is_told_as_such(void **state)
     pair_close(p);
 }
 
+/* Another version. */
+
+enum {
+    FAKE_CONNS = 64,
+    FAKE_HELLOS = 4 * NODE_BETWEEN_STREAMS,
+    FAKE_MIN = WIRE_VERSION_MAX + 1,
+    FAKE_MAX = WIRE_VERSION_MAX + 2,
+};
+
+/* A server of site west of a later release, frame by frame. */
+struct fake {
+    struct loop *loop;
+    struct buf_pool *pool;
+    struct obs_registry *registry;
+    struct net_counters counters;
+    struct net_socket_transport transport;
+    struct net_listener *listener;
+    struct net_conn *conns[FAKE_CONNS];
+    uint32_t count;
+    enum wire_type answer; /* To hello. */
+    uint32_t hellos;
+    bool refused, over;
+    char text[LIMIT_REASON_BYTES + 1]; /* By which it was. */
+};
+
+static struct wire_hello fake_hello(void)
+{
+    return (struct wire_hello){.version_min = FAKE_MIN,
+                               .version_max = FAKE_MAX,
+                               .role = WIRE_ROLE_SERVER,
+                               .stream_count = 1,
+                               .incarnation = 4711,
+                               .site = {"west", 4},
+                               .name = {"w0", 2}};
+}
+
+static enum err fake_frame(struct net_conn *conn, const struct net_frame *frame, void *user)
+{
+    struct fake *k = user;
+    struct wire_hello hello = fake_hello();
+    struct wire_refuse refuse;
+    struct buf *out;
+
+    if (frame->header.type == WIRE_REFUSE) {
+        assert_int_equal(wire_refuse_decode(frame->body, frame->header.body_bytes, &refuse), OK);
+        assert_int_equal(refuse.code, WIRE_REFUSAL_VERSION);
+        (void)snprintf(k->text, sizeof(k->text), "%.*s", (int)refuse.text_bytes, refuse.text);
+        k->refused = true;
+        return OK;
+    }
+    assert_int_equal(frame->header.type, WIRE_HELLO);
+    k->hellos++;
+    if (k->answer == WIRE_REFUSE) {
+        assert_int_equal(wire_refuse_encode(k->pool, WIRE_REFUSE, WIRE_REFUSAL_VERSION,
+                                            "versions 1 to 1 of the protocol at east/s0, 2 to 3 at "
+                                            "west/w0: run the same release of Strait at both",
+                                            &out),
+                         OK);
+    } else {
+        assert_int_equal(wire_hello_encode(k->pool, WIRE_WELCOME, &hello, &out), OK);
+    }
+    assert_int_equal(net_conn_send_sealed(conn, NET_CONTROL, out), OK);
+    if (k->answer == WIRE_REFUSE) {
+        net_conn_close_soft(conn);
+    }
+    return OK;
+}
+
+static void fake_opened(struct net_conn *conn, void *user)
+{
+    struct fake *k = user;
+    struct wire_hello hello = fake_hello();
+    struct buf *out;
+
+    if (k->listener == NULL) {
+        assert_int_equal(wire_hello_encode(k->pool, WIRE_HELLO, &hello, &out), OK);
+        assert_int_equal(net_conn_send_sealed(conn, NET_CONTROL, out), OK);
+    }
+}
+
+static void fake_closed(struct net_conn *conn, enum err why, const char *text, void *user)
+{
+    struct fake *k = user;
+
+    (void)why;
+    (void)text;
+    for (uint32_t i = 0; i < k->count; i++) {
+        if (k->conns[i] == conn) {
+            k->conns[i] = k->conns[--k->count];
+            break;
+        }
+    }
+    k->over = true;
+}
+
+static void fake_takes(struct net_stream *stream, const struct net_source *source, void *user)
+{
+    static const struct net_conn_events events = {
+        .opened = fake_opened, .frame = fake_frame, .closed = fake_closed};
+    struct fake *k = user;
+    struct net_conn_config config = {.loop = k->loop,
+                                     .pool = k->pool,
+                                     .counters = &k->counters,
+                                     .dialled = k->listener == NULL,
+                                     .events = &events,
+                                     .user = k};
+
+    (void)source;
+    assert_non_null(stream);
+    assert_true(k->count < FAKE_CONNS);
+    assert_int_equal(net_conn_create(&config, stream, &k->conns[k->count++]), OK);
+}
+
+static bool fake_admits(const struct net_source *source, void *user)
+{
+    (void)source;
+    (void)user;
+    return true;
+}
+
+static void fake_open(struct fake *k, struct loop *loop)
+{
+    *k = (struct fake){.loop = loop};
+    assert_int_equal(buf_pool_create(16 << 20, &k->pool), OK);
+    assert_int_equal(obs_registry_create(512, &k->registry), OK);
+    assert_int_equal(net_counters_init(&k->counters, k->registry), OK);
+    net_socket_transport_init(&k->transport, loop, NULL);
+}
+
+static void fake_close(struct fake *k)
+{
+    if (k->listener != NULL) {
+        k->listener->ops->destroy(k->listener);
+    }
+    while (k->count > 0) {
+        net_conn_abandon(k->conns[--k->count]);
+    }
+    obs_registry_destroy(k->registry);
+    buf_pool_destroy(k->pool);
+}
+
+/* Be site west, where east looks for it. */
+static void fake_listen(struct fake *k, struct pair *p, enum wire_type answer)
+{
+    struct net_address at = {.scheme = NET_SCHEME_TCP, .host = "127.0.0.1", .port = "0"};
+    struct net_accept accept = {.admit = fake_admits, .accepted = fake_takes, .user = k};
+
+    k->answer = answer;
+    assert_int_equal(
+        k->transport.base.ops->listen(&k->transport.base, &at, &accept, &k->listener, NULL), OK);
+    p->others[0].first = k->listener->address;
+    p->others[1].first = at;
+}
+
+static atomic_uint fake_logged;
+
+static void fake_log(const char *line, size_t size, void *user)
+{
+    (void)user;
+    if (memmem(line, size, "site west: ", 11) != NULL &&
+        memmem(line, size, "same release of Strait", 22) != NULL) {
+        atomic_fetch_add(&fake_logged, 1);
+    }
+}
+
+static int64_t fake_wall_us(void *user)
+{
+    (void)user;
+    return 0;
+}
+
+/* East dials it, and says why it cannot be met: to operators who ask, and once in the log. */
+static void fake_is_met(enum wire_type answer, const char *expected)
+{
+    const struct log_config log = {.filter = "info", .wall_us = fake_wall_us, .write = fake_log};
+    struct pair *p = pair_new(NULL);
+    int64_t until = loop_now_ns(p->loop) + (int64_t)TESTING_WAIT_S * 1000000000;
+    struct fake k;
+
+    fake_logged = 0;
+    assert_int_equal(log_setup(&log, NULL), OK);
+    fake_open(&k, p->loop);
+    fake_listen(&k, p, answer);
+    assert_true(pair_start_one(p, 0));
+    pair_wait_trouble(p, 0, expected);
+    while (k.hellos < FAKE_HELLOS || fake_logged < PAIR_LANES) { /* It is asked again, and again. */
+        assert_true(loop_now_ns(p->loop) < until);
+        loop_turn(p->loop, 10000000);
+    }
+    assert_string_equal(json_string_value(json_object_get(pair_other(p, 0), "trouble")), expected);
+    assert_int_equal(fake_logged, PAIR_LANES);
+    fake_close(&k);
+    pair_close(p);
+    log_teardown();
+}
+
+static void test_a_site_of_another_version_is_named_with_both_versions(void **state)
+{
+    (void)state;
+    fake_is_met(WIRE_REFUSE, "versions 1 to 1 of the protocol at east/s0, 2 to 3 at west/w0: run "
+                             "the same release of Strait at both");
+    fake_is_met(WIRE_WELCOME, "versions 2 to 3 of the protocol at west/w0, 1 to 1 at east/s0: run "
+                              "the same release of Strait at both");
+}
+
+static void test_a_site_of_another_version_is_told_so_and_harms_nobody(void **state)
+{
+    struct pair *p = pair_new(NULL);
+    struct net_stream *stream;
+    struct fake k;
+
+    (void)state;
+    pair_start(p);
+    pair_wait_up(p, 0);
+    fake_open(&k, p->loop);
+    assert_int_equal(k.transport.base.ops->dial(&k.transport.base,
+                                                node_server_told(p->owners[0].server, 0), &stream),
+                     OK);
+    fake_takes(stream, NULL, &k);
+    owner_wait(&p->owners[0], &k.refused, &k.over);
+    assert_string_equal(k.text,
+                        "versions 2 to 3 of the protocol at west/w0, 1 to 1 at east/s0: run "
+                        "the same release of Strait at both");
+    assert_true(json_is_true(json_object_get(pair_other(p, 0), "up")));
+    fake_close(&k);
+    pair_close(p);
+}
+
 /* With certificates. */
 
 static void authority_issue(struct pki_ca *ca, const char *dir, enum wire_role role,
@@ -673,6 +906,8 @@ int main(void)
         cmocka_unit_test(test_sites_with_other_tables_refuse_each_other_and_go_on_alone),
         cmocka_unit_test(test_a_site_at_the_address_of_another_is_refused),
         cmocka_unit_test(test_a_site_that_is_not_there_is_told_as_such),
+        cmocka_unit_test(test_a_site_of_another_version_is_named_with_both_versions),
+        cmocka_unit_test(test_a_site_of_another_version_is_told_so_and_harms_nobody),
         cmocka_unit_test(test_sites_meet_with_certificates_of_servers),
         cmocka_unit_test(test_nobody_else_can_speak_for_a_site),
     };

@@ -84,6 +84,7 @@ static void test_another_version_is_refused_with_both_versions_named(void **stat
     assert_int_equal(refuse.code, WIRE_REFUSAL_VERSION);
     assert_non_null(memmem(refuse.text, refuse.text_bytes, "2 to 7", 6));
     assert_non_null(memmem(refuse.text, refuse.text_bytes, "1 to 1", 6));
+    assert_non_null(memmem(refuse.text, refuse.text_bytes, "run the same release", 20));
     /* A range that ends with ours is fine. */
     hello = conf_hello(s.b);
     hello.version_max = WIRE_VERSION_MAX + 6;
