@@ -145,6 +145,28 @@ static json_t *between_groups(const struct node_between *b, const struct node_si
     return out;
 }
 
+static int between_order(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* All of them, this one too, in one order everywhere. */
+static json_t *between_sites(const struct node_between *b, const struct node_site *site)
+{
+    const char *names[MIRROR_SITES_MAX] = {site->name};
+    json_t *out = json_array();
+
+    CHECK(b->others_count < MIRROR_SITES_MAX);
+    for (uint32_t i = 0; i < b->others_count; i++) {
+        names[i + 1] = b->others[i].name;
+    }
+    qsort(names, b->others_count + 1, sizeof(names[0]), between_order);
+    for (uint32_t i = 0; i <= b->others_count; i++) {
+        (void)json_array_append_new(out, json_string(names[i]));
+    }
+    return out;
+}
+
 json_t *node_between_to_json(const struct node_between *b, const struct node_site *site)
 {
     char filter[CODEC_FILTER_TEXT_BYTES];
@@ -157,12 +179,12 @@ json_t *node_between_to_json(const struct node_between *b, const struct node_sit
             break;
         }
     }
-    return json_pack("{s:i, s:i, s:s, s:s, s:s, s:I, s:b, s:b, s:o}", "lanes", (int)site->lanes,
-                     "shards", (int)site->shards, "significance", filter, "grain",
-                     codec_grain_name(b->filter.grain), "threshold", threshold, "staleness",
-                     b->staleness == MIRROR_UNBOUNDED ? (json_int_t)-1 : (json_int_t)b->staleness,
-                     "barrier", (int)b->barrier, "mean", (int)b->mean, "groups",
-                     between_groups(b, site));
+    return json_pack(
+        "{s:o, s:i, s:i, s:s, s:s, s:s, s:I, s:b, s:b, s:o}", "sites", between_sites(b, site),
+        "lanes", (int)site->lanes, "shards", (int)site->shards, "significance", filter, "grain",
+        codec_grain_name(b->filter.grain), "threshold", threshold, "staleness",
+        b->staleness == MIRROR_UNBOUNDED ? (json_int_t)-1 : (json_int_t)b->staleness, "barrier",
+        (int)b->barrier, "mean", (int)b->mean, "groups", between_groups(b, site));
 }
 
 /* As people write it; the caller frees it. NULL: it is not there, or no memory. */
@@ -171,6 +193,43 @@ static char *between_word(const json_t *value)
     return value == NULL           ? NULL
            : json_is_string(value) ? strdup(json_string_value(value))
                                    : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+}
+
+/* The first of @list that @other lacks, or NULL. What is not a name is passed over. */
+static const char *between_missing(const json_t *list, const json_t *other)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        bool found = name == NULL;
+
+        for (size_t k = 0; k < json_array_size(other) && !found; k++) {
+            const char *that = json_string_value(json_array_get(other, k));
+
+            found = that != NULL && strcmp(name, that) == 0;
+        }
+        if (!found) {
+            return name;
+        }
+    }
+    return NULL;
+}
+
+/* OK: it is not about one site that only one of the lists has. */
+static enum err between_compare_sites(const json_t *one, const char *here, const json_t *two,
+                                      const char *there, struct err_text *text)
+{
+    const char *only_one = between_missing(one, two);
+    const char *only_two = between_missing(two, one);
+
+    if (!json_is_array(one) || !json_is_array(two) || (only_one == NULL && only_two == NULL)) {
+        return OK;
+    }
+    return err_text_set(
+        text, ERR_INVALID,
+        "site %.64s is in the list of site %s and not in that of site %s: all sites "
+        "must have the same list; start one of them again with the other's",
+        only_one != NULL ? only_one : only_two, only_one != NULL ? here : there,
+        only_one != NULL ? there : here);
 }
 
 enum err node_between_compare(const json_t *ours, const char *us, const json_t *theirs,
@@ -186,9 +245,19 @@ enum err node_between_compare(const json_t *ours, const char *us, const json_t *
         if (other == NULL || json_equal(value, other) == 0) {
             /* Both sites say it in the same words. */
             bool first = strcmp(us, them) < 0;
-            char *one = between_word(first ? value : other);
-            char *two = between_word(first ? other : value);
-            enum err rc = err_text_set(
+            const json_t *here = first ? value : other, *there = first ? other : value;
+            char *one, *two;
+            enum err rc =
+                strcmp(key, "sites") == 0
+                    ? between_compare_sites(here, first ? us : them, there, first ? them : us, text)
+                    : OK;
+
+            if (rc != OK) {
+                return rc;
+            }
+            one = between_word(here);
+            two = between_word(there);
+            rc = err_text_set(
                 text, ERR_INVALID,
                 "%s: %.40s at site %s, %.40s at site %s: all sites must have the same; start one "
                 "of them again with the other's",

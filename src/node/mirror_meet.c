@@ -2,9 +2,10 @@
 
 #include "node/mirror_state.h"
 
+#include <stdio.h>
 #include <string.h>
 
-/* A site that we were not told of: it came later than the others. */
+/* Sessions that others dialled: whose is it? */
 struct node_far *node_meet_stranger(struct node_mirror *r, struct net_peer *peer)
 {
     const char *site = net_peer_identity(peer)->site;
@@ -27,8 +28,13 @@ struct node_far *node_meet_stranger(struct node_mirror *r, struct net_peer *peer
         }
     }
     (void)err_text_set(&text, OK,
-                       "site %s does not know site %s: name it where the servers of %s are started",
-                       r->lane->config.site.name, site, r->lane->config.site.name);
+                       "site %s is not in the list of site %s: all sites must have the same list; "
+                       "start the servers of site %s again with site %s in it",
+                       site, r->lane->config.site.name, r->lane->config.site.name, site);
+    if (strcmp(r->stranger, site) != 0) { /* It comes again every second. */
+        (void)snprintf(r->stranger, sizeof(r->stranger), "%s", site);
+        LOG_WRN("node", "%s", text.text);
+    }
     if (node_control_refuse(peer, r->lane->pool, NODE_OP_MEET, 1, ERR_REFUSED, text.text) != OK) {
         net_peer_close(peer, text.text);
     }

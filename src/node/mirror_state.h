@@ -99,6 +99,7 @@ struct node_mirror {
     struct selective selective;
     struct node_far *fars; /* By index in the machine; [0] is not used. */
     uint32_t fars_count;
+    char stranger[LIMIT_NAME_BYTES + 1]; /* The last site that came and is not among them. */
     bool started;
 
     /* Pieces. */

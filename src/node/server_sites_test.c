@@ -403,6 +403,33 @@ static void test_sites_with_other_terms_refuse_each_other_until_one_is_put_right
     pair_close(p);
 }
 
+/* Means over sites, majorities and who is waited for depend on it. */
+static void test_sites_with_other_lists_refuse_each_other_until_one_is_put_right(void **state)
+{
+    static const char *const words =
+        "site north is in the list of site west and not in that of site east: all sites must have "
+        "the same list; start one of them again with the other's";
+    struct pair *p = pair_new(NULL);
+    struct node_other_site three[2];
+
+    (void)state;
+    pair_start(p);
+    three[0] = p->others[1];
+    three[1] = (struct node_other_site){
+        .name = "north", .first = {.scheme = NET_SCHEME_TCP, .host = "127.0.0.1", .port = "9"}};
+    p->betweens[1].others = three;
+    p->betweens[1].others_count = 2;
+    pair_restart(p, 1);
+    pair_wait_trouble(p, 0, words);
+    pair_wait_trouble(p, 1, words);
+    p->betweens[1].others = &p->others[1];
+    p->betweens[1].others_count = 1;
+    pair_restart(p, 1);
+    pair_wait_up(p, 0);
+    pair_wait_up(p, 1);
+    pair_close(p);
+}
+
 static void test_sites_with_other_lanes_refuse_each_other(void **state)
 {
     struct pair *p = pair_new(NULL);
@@ -443,7 +470,9 @@ static void test_a_site_at_the_address_of_another_is_refused(void **state)
     (void)snprintf(p->others[0].name, sizeof(p->others[0].name), "north");
     pair_restart(p, 0);
     pair_wait_trouble(p, 0, "is a server of site west, not site north");
-    pair_wait_trouble(p, 1, "site east does not know site west");
+    pair_wait_trouble(p, 1,
+                      "site west is not in the list of site east: all sites must have the "
+                      "same list; start the servers of site east again with site west in it");
     pair_close(p);
 }
 
@@ -885,7 +914,7 @@ static void test_nobody_else_can_speak_for_a_site(void **state)
     guest_meets(p, "worker", "not known here");
     guest_meets(p, "operator", "not known here");
     guest_meets(p, "second", "not known here");
-    guest_meets(p, "north", "site east does not know site north");
+    guest_meets(p, "north", "site north is not in the list of site east");
     guest_reports(p, "worker");
     guest_reports(p, "operator");
     guest_reports(p, "second");
@@ -902,6 +931,7 @@ int main(void)
         cmocka_unit_test(test_two_sites_share_what_their_workers_add),
         cmocka_unit_test(test_a_site_that_comes_back_catches_up),
         cmocka_unit_test(test_sites_with_other_terms_refuse_each_other_until_one_is_put_right),
+        cmocka_unit_test(test_sites_with_other_lists_refuse_each_other_until_one_is_put_right),
         cmocka_unit_test(test_sites_with_other_lanes_refuse_each_other),
         cmocka_unit_test(test_sites_with_other_tables_refuse_each_other_and_go_on_alone),
         cmocka_unit_test(test_a_site_at_the_address_of_another_is_refused),

@@ -200,6 +200,23 @@ def test_sites_with_other_terms_say_so_until_one_is_put_right(two):
     two.agree(two.names)
 
 
+def test_sites_with_other_lists_say_so_until_one_is_put_right(two):
+    text = (two.folder / "sites.yaml").read_text()
+    extra = 'sites:\n  - {name: north, address: "tcp://127.0.0.1:9"}\n'
+    (two.folder / "more.yaml").write_text(text.replace("sites:\n", extra))
+    two.start("east")
+    two.start("west", between="more.yaml")
+    words = ("site north is in the list of site west and not in that of site east: all sites must "
+             "have the same list; start one of them again with the other's")
+    for n, other in (("east", "west"), ("west", "east")):
+        two.servers[n].says(f"site {other} is not there: " + words)
+    two.servers["west"].stop()
+    two.start("west")
+    two.join(two.names)
+    two.rounds(two.names, 2)
+    two.agree(two.names)
+
+
 def test_sites_with_other_tables_say_so(two):
     for n in two.names:
         two.start(n)
