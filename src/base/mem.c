@@ -1,5 +1,6 @@
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@ static _Thread_local struct {
     uint64_t fail_count; /* Failures still to come once the countdown is over. */
     uint64_t failures;
     uint64_t allocations;
+    int64_t bytes_held;
 } mem_state;
 
 static int mem_should_fail(void)
@@ -35,12 +37,15 @@ void *mem_zalloc(size_t size)
 void *mem_calloc(size_t count, size_t size)
 {
     size_t total;
+    void *p;
 
     /* Checked here, because calloc stops the process under AddressSanitizer. */
     if (mem_should_fail() || __builtin_mul_overflow(count, size, &total)) {
         return NULL;
     }
-    return calloc(1, total);
+    p = calloc(1, total);
+    mem_state.bytes_held += (int64_t)malloc_usable_size(p);
+    return p;
 }
 
 char *mem_strdup(const char *text)
@@ -56,6 +61,7 @@ char *mem_strdup(const char *text)
 
 void mem_free(void *p)
 {
+    mem_state.bytes_held -= (int64_t)malloc_usable_size(p);
     free(p);
 }
 
@@ -87,4 +93,9 @@ uint64_t mem_failures(void)
 uint64_t mem_allocations(void)
 {
     return mem_state.allocations;
+}
+
+int64_t mem_bytes_held(void)
+{
+    return mem_state.bytes_held;
 }

@@ -39,4 +39,8 @@ uint64_t mem_failures(void);
 /* Return how many allocations this thread made, failed ones included. */
 uint64_t mem_allocations(void);
 
+/* Return how many bytes this thread has taken and not given back, as the system rounds them.
+ * Negative: it has given back what others took. */
+int64_t mem_bytes_held(void);
+
 #endif

@@ -42,6 +42,23 @@ static void test_strdup_copies(void **state)
     mem_free(copy);
 }
 
+static void test_what_is_held_is_counted(void **state)
+{
+    int64_t before = mem_bytes_held();
+    char *p = mem_zalloc(1000), *q = mem_strdup("strait");
+
+    (void)state;
+    assert_in_range(mem_bytes_held() - before, 1007, 1200);
+    mem_free(p);
+    assert_in_range(mem_bytes_held() - before, 7, 100);
+    mem_fail_at(1, 1);
+    assert_null(mem_zalloc(1000));
+    assert_in_range(mem_bytes_held() - before, 7, 100);
+    mem_free(q);
+    mem_free(NULL);
+    assert_int_equal(mem_bytes_held(), before);
+}
+
 static void test_only_the_kth_allocation_fails(void **state)
 {
     uint64_t failures = mem_failures();
@@ -89,6 +106,7 @@ int main(void)
         cmocka_unit_test(test_memory_comes_zeroed),
         cmocka_unit_test(test_a_product_that_overflows_is_no_memory),
         cmocka_unit_test(test_strdup_copies),
+        cmocka_unit_test(test_what_is_held_is_counted),
         cmocka_unit_test(test_only_the_kth_allocation_fails),
         cmocka_unit_test(test_several_failures_in_a_row),
         cmocka_unit_test(test_zero_calls_the_failure_off),

@@ -11,7 +11,11 @@
 static const char journal_magic[16] = {'s', 't', 'r', 'a', 'i', 't', '-', 'j',
                                        'o', 'u', 'r', 'n', 'a', 'l', '-', '1'};
 
-enum { JOURNAL_RECORD_HEAD_BYTES = 8, JOURNAL_MIN_BYTES = 4096 };
+enum {
+    JOURNAL_RECORD_HEAD_BYTES = 8,
+    JOURNAL_MIN_BYTES = 4096,
+    JOURNAL_KEPT_BYTES = 1 << 20, /* What is kept for the next object. */
+};
 
 /* Bytes that grow. */
 struct journal_bytes {
@@ -139,6 +143,16 @@ static void journal_turn(struct journal *j)
                                                  j->current.size - JOURNAL_HEAD_BYTES));
 }
 
+/* A disk that was slow once must not cost memory for good. */
+static void journal_empty(struct journal_bytes *b)
+{
+    b->size = 0;
+    if (b->capacity > JOURNAL_KEPT_BYTES) {
+        mem_free(b->at);
+        *b = (struct journal_bytes){0};
+    }
+}
+
 static void journal_written(enum err rc, void *user)
 {
     struct journal *j = user;
@@ -148,7 +162,7 @@ static void journal_written(enum err rc, void *user)
         j->failures++;
         return; /* Whoever flushes next tries again. */
     }
-    j->current.size = 0;
+    journal_empty(&j->current);
     j->number++;
     j->config.committed(j->config.user);
     journal_flush(j);

@@ -201,6 +201,37 @@ static void test_large_records_go_in_parts(void **state)
     free(bytes);
 }
 
+static void test_memory_goes_back_when_all_is_written(void **state)
+{
+    enum { SIZE = 4 << 20, COUNT = 4 };
+    struct place *p = *state;
+    uint8_t *bytes = calloc(1, SIZE);
+    int64_t before = mem_bytes_held();
+
+    assert_non_null(bytes);
+    for (uint32_t i = 0; i < 2 * COUNT; i++) { /* Half of it while the other is being written. */
+        add(p, 1, bytes, SIZE);
+        if (i == COUNT - 1) {
+            journal_flush(p->journal);
+        }
+    }
+    assert_true(mem_bytes_held() - before > 2 * COUNT * SIZE);
+    journal_flush(p->journal);
+    while (!journal_idle(p->journal)) {
+        turn(p);
+    }
+    assert_int_equal(p->commits, 2);
+    journal_prune(p->journal, journal_number(p->journal)); /* The store is memory too. */
+    assert_true(mem_bytes_held() - before < 1 << 20);
+    add(p, 1, bytes, SIZE);
+    journal_flush(p->journal);
+    while (!journal_idle(p->journal)) {
+        turn(p);
+    }
+    assert_int_equal(p->commits, 3);
+    free(bytes);
+}
+
 static void test_old_objects_are_pruned_and_numbers_go_on(void **state)
 {
     struct place *p = *state;
@@ -348,6 +379,7 @@ int main(void)
         PLACE(test_what_comes_while_one_is_written_goes_together_into_the_next),
         PLACE(test_a_failed_write_is_tried_again_and_nothing_is_lost),
         PLACE(test_large_records_go_in_parts),
+        PLACE(test_memory_goes_back_when_all_is_written),
         PLACE(test_old_objects_are_pruned_and_numbers_go_on),
         PLACE(test_an_error_of_the_reader_ends_reading),
         PLACE(test_every_flipped_bit_and_every_cut_is_found),
