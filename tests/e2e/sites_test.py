@@ -151,6 +151,31 @@ def test_with_broadcast_a_server_that_is_killed_takes_a_copy(two):
     assert least <= two.workers["east"].do("read model")[0] <= two.pushed
 
 
+def test_with_broadcast_and_a_store_all_that_was_shared_is_there_again(two):
+    """Its checkpoint is older than what others have: it takes a copy all the same."""
+    options = {n: ("--delivery", "broadcast", "--store", f"kept-{n}", "--checkpoint-every", "3")
+               for n in two.names}
+    for n in two.names:
+        two.start(n, *options[n])
+    two.join(two.names)
+    two.rounds(two.names, 4)
+    two.agree(two.names)
+    until(lambda: list((two.folder / "kept-west").rglob("*.ckpt")))
+    two.servers["west"].kill()
+    two.servers["east"].says("site west is away")
+    two.rounds(["east"], 3)
+    two.start("west", *options["west"])
+    two.agree(two.names)
+    # The worker is let in at the clock of the copy, and what it adds before that does not count.
+    two.rounds(["west"], 1)
+    until(lambda: two.workers["east"].do("read model") == two.workers["west"].do("read model"))
+    now = two.workers["east"].do("read model")[0]
+    assert two.pushed - 1 <= now <= two.pushed
+    two.pushed = now
+    two.rounds(two.names, 4)
+    two.agree(two.names)
+
+
 def test_a_site_that_is_killed_whole_takes_a_copy(two):
     for n in two.names:
         two.start(n)
