@@ -129,7 +129,7 @@ static enum cli_exit fleet_one(struct cli_context *ctx, uint64_t seed, bool trac
                                       .groups = -1,
                                       .delivery = -1,
                                       .checkpoints = -1,
-                                      .faults = sim_fleet_faults(),
+                                      .faults = SIM_FAULTS_ALL,
                                       .trace = trace};
     struct sim_fleet_result result;
     struct err_text text = {0};

@@ -264,17 +264,6 @@ static void drill_go(struct drill *d)
     }
 }
 
-static enum err drill_keep(const struct drill *d, struct sim_drill_result *r)
-{
-    const char *transcript = sim_world_transcript(d->world);
-    enum err rc = text_init(&r->transcript, strlen(transcript));
-
-    if (rc == OK) {
-        text_add(&r->transcript, transcript);
-    }
-    return rc;
-}
-
 enum err sim_drill_run(const struct sim_drill_config *config, struct sim_drill_result *result_out,
                        struct err_text *text)
 {
@@ -291,7 +280,7 @@ enum err sim_drill_run(const struct sim_drill_config *config, struct sim_drill_r
         drill_go(d);
         drill_judge(d, result_out);
         drill_sum(d, result_out);
-        rc = config->trace ? drill_keep(d, result_out) : OK;
+        rc = config->trace ? sim_world_transcript(d->world, &result_out->transcript) : OK;
     }
     drill_destroy(d);
     return rc;
@@ -300,9 +289,4 @@ enum err sim_drill_run(const struct sim_drill_config *config, struct sim_drill_r
 void sim_drill_result_deinit(struct sim_drill_result *r)
 {
     text_deinit(&r->transcript);
-}
-
-uint64_t sim_drill_faults(void)
-{
-    return (UINT64_C(1) << SIM_FAULT_KINDS) - 1;
 }

@@ -105,7 +105,4 @@ MUST_USE enum err sim_drill_run(const struct sim_drill_config *config,
                                 struct sim_drill_result *result_out, struct err_text *text);
 void sim_drill_result_deinit(struct sim_drill_result *r);
 
-/* Kinds of faults that a site must survive with all invariants. */
-uint64_t sim_drill_faults(void);
-
 #endif

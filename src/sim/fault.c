@@ -381,7 +381,7 @@ void sim_faults_storm(struct sim_faults *f, uint64_t seed, uint64_t mask, int64_
 {
     CHECK(mask != 0 && mean_ns > 0);
     rng_init(&f->rng, seed);
-    f->storm_mask = mask & ((UINT64_C(1) << SIM_FAULT_KINDS) - 1);
+    f->storm_mask = mask & SIM_FAULTS_ALL;
     f->storm_mean_ns = mean_ns;
     f->storm_until_ns = until_ns;
     sim_event_init(&f->storm, sim_storm_gust);

@@ -31,6 +31,9 @@ enum sim_fault_kind {
     SIM_FAULT_KINDS,
 };
 
+/* A bit for each. */
+#define SIM_FAULTS_ALL ((UINT64_C(1) << SIM_FAULT_KINDS) - 1)
+
 struct sim_fault {
     enum sim_fault_kind kind;
     struct sim_host *host; /* For faults of hosts. */

@@ -393,17 +393,6 @@ static void fleet_sum(struct fleet *f, struct sim_fleet_result *r)
                    f->sites[0].between.staleness, f->lanes, f->clocks, f->site.checkpoint_every);
 }
 
-static enum err fleet_keep(const struct fleet *f, struct sim_fleet_result *r)
-{
-    const char *transcript = sim_world_transcript(f->world);
-    enum err rc = text_init(&r->transcript, strlen(transcript));
-
-    if (rc == OK) {
-        text_add(&r->transcript, transcript);
-    }
-    return rc;
-}
-
 enum err sim_fleet_run(const struct sim_fleet_config *config, struct sim_fleet_result *result_out,
                        struct err_text *text)
 {
@@ -420,7 +409,7 @@ enum err sim_fleet_run(const struct sim_fleet_config *config, struct sim_fleet_r
         fleet_go(f);
         fleet_verdict(f, result_out);
         fleet_sum(f, result_out);
-        rc = config->trace ? fleet_keep(f, result_out) : OK;
+        rc = config->trace ? sim_world_transcript(f->world, &result_out->transcript) : OK;
     }
     fleet_destroy(f);
     return rc;
@@ -429,9 +418,4 @@ enum err sim_fleet_run(const struct sim_fleet_config *config, struct sim_fleet_r
 void sim_fleet_result_deinit(struct sim_fleet_result *r)
 {
     text_deinit(&r->transcript);
-}
-
-uint64_t sim_fleet_faults(void)
-{
-    return (UINT64_C(1) << SIM_FAULT_KINDS) - 1;
 }

@@ -25,7 +25,9 @@ struct sim_fleet_config {
     int delivery;    /* -1: by seed; else enum node_delivery. */
     int checkpoints; /* -1: by seed; else how many clocks apart, or 0. */
     uint64_t clocks;
-    uint64_t faults;  /* Mask of enum sim_fault_kind; zero: none. */
+    /* Mask of enum sim_fault_kind; zero: none. Processes die only where sites keep checkpoints, and
+     * so only with pull delivery. */
+    uint64_t faults;
     int64_t storm_ns; /* How long; zero: 6 s. */
     bool trace;
 };
@@ -46,9 +48,5 @@ struct sim_fleet_result {
 MUST_USE enum err sim_fleet_run(const struct sim_fleet_config *config,
                                 struct sim_fleet_result *result_out, struct err_text *text);
 void sim_fleet_result_deinit(struct sim_fleet_result *r);
-
-/* Kinds of faults that a fleet must survive with all invariants: processes die only where sites
- * keep checkpoints, and so only with pull delivery. */
-uint64_t sim_fleet_faults(void);
 
 #endif

@@ -137,7 +137,6 @@ enum err scenario_report_links(struct sim_world *w, struct sim_scenario_result *
 static enum err scenario_report(struct scenario_run *r, bool trace, struct sim_scenario_result *out)
 {
     const char *verdict = sim_echo_verdict(r->echo);
-    const char *transcript = sim_world_transcript(r->world);
     enum err rc = scenario_report_links(r->world, out);
 
     (void)snprintf(out->verdict, sizeof(out->verdict), "%s", verdict == NULL ? "" : verdict);
@@ -149,10 +148,7 @@ static enum err scenario_report(struct scenario_run *r, bool trace, struct sim_s
         out->fired[i] = sim_scenario_faults_fired(r->faults, (enum sim_fault_kind)i);
     }
     if (rc == OK && trace) {
-        rc = text_init(&out->transcript, strlen(transcript));
-        if (rc == OK) {
-            text_add(&out->transcript, transcript);
-        }
+        rc = sim_world_transcript(r->world, &out->transcript);
     }
     return rc;
 }

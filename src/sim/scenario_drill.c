@@ -148,7 +148,7 @@ enum err scenario_drill(const struct sim_scenario *s, const struct sim_scenario_
     struct sim_drill_config config = {.seed = options->seed,
                                       .delivery = -1,
                                       .checkpoints = -1,
-                                      .faults = sim_drill_faults(),
+                                      .faults = SIM_FAULTS_ALL,
                                       .rough = s->site.rough,
                                       .trace = options->trace,
                                       .untraced = options->untraced,

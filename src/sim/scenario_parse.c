@@ -306,8 +306,7 @@ static enum err scenario_kinds(struct scenario_line *l, char *words, uint64_t *m
 
 static enum err scenario_do_storm(struct scenario_line *l)
 {
-    struct scenario_storm storm = {
-        .line = l->number, .on = true, .mask = (UINT64_C(1) << SIM_FAULT_KINDS) - 1};
+    struct scenario_storm storm = {.line = l->number, .on = true, .mask = SIM_FAULTS_ALL};
     const char *form = "storm from TIME to TIME every TIME [only FAULT,FAULT...]";
     enum err rc = scenario_need(l, 7, form);
 

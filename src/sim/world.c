@@ -231,9 +231,14 @@ void sim_trace(struct sim_world *w, const struct sim_host *who, const char *fmt,
     }
 }
 
-const char *sim_world_transcript(const struct sim_world *w)
+enum err sim_world_transcript(const struct sim_world *w, struct text *out)
 {
-    return w->trace.chars;
+    enum err rc = text_init(out, w->trace.size);
+
+    if (rc == OK) {
+        text_add_bytes(out, w->trace.chars, w->trace.size);
+    }
+    return rc;
 }
 
 uint64_t sim_world_transcript_hash(const struct sim_world *w)

@@ -88,8 +88,9 @@ void sim_trace(struct sim_world *w, const struct sim_host *who, const char *fmt,
     PRINTF_LIKE(3, 4);
 bool sim_tracing(const struct sim_world *w);
 
-/* The transcript so far (empty unless kept), and the hash of all of it. */
-const char *sim_world_transcript(const struct sim_world *w);
+/* A copy of the transcript so far (empty unless kept), which the caller releases; and the hash of
+ * all of it. */
+MUST_USE enum err sim_world_transcript(const struct sim_world *w, struct text *out);
 uint64_t sim_world_transcript_hash(const struct sim_world *w);
 
 /* Hosts. */

@@ -307,8 +307,8 @@ static uint32_t check_step(const struct table_loops *loops, const struct table_a
     assert_int_equal(
         loops->step[a->kind](&step, p.w, table_apply_planes(a) > 0 ? p.state : NULL, p.u, count),
         kept);
-    testing_same(p.w, p.naive_w, count);
-    testing_same(p.state, p.naive_state, count);
+    testing_alike(p.w, p.naive_w, count);
+    testing_alike(p.state, p.naive_state, count);
     assert_true(loops->finite(p.w, count) && loops->finite(p.state, count));
     applied_free(&p);
     return kept;
@@ -395,9 +395,9 @@ static uint32_t check_track(const struct table_loops *loops, const struct table_
     assert_int_equal(loops->track[a->kind](&step, p.w, table_apply_planes(a) > 0 ? p.state : NULL,
                                            p.u, held, count),
                      kept);
-    testing_same(p.w, p.naive_w, count);
-    testing_same(p.state, p.naive_state, count);
-    testing_same(held, naive_held, count);
+    testing_alike(p.w, p.naive_w, count);
+    testing_alike(p.state, p.naive_state, count);
+    testing_alike(held, naive_held, count);
     assert_true(loops->finite(held, count));
     testing_array_free(held, 7);
     testing_array_free(naive_held, 0);
@@ -493,8 +493,8 @@ static void test_without_held_it_is_the_same_as_ever(void **state)
         assert_int_equal(table_apply_run(&a, i, 0.5F, p.w, planes ? p.state : NULL, p.u, 130),
                          table_apply_run_tracked(&a, i, 0.5F, p.naive_w,
                                                  planes ? p.naive_state : NULL, p.u, NULL, 130));
-        testing_same(p.w, p.naive_w, 130);
-        testing_same(p.state, p.naive_state, 130);
+        testing_alike(p.w, p.naive_w, 130);
+        testing_alike(p.state, p.naive_state, 130);
         applied_free(&p);
     }
 }

@@ -68,7 +68,7 @@ static void check_values(const struct table_store *s, uint32_t index)
     float *expected = testing_array(0, count);
 
     table_init_fill(&of->init, hash_text(of->name), first, expected, count);
-    testing_same(table_store_values(s, index), expected, count);
+    testing_alike(table_store_values(s, index), expected, count);
     assert_int_equal(state != NULL, table_apply_planes(&of->apply));
     for (uint32_t i = 0; i < count && state != NULL; i++) {
         assert_int_equal(testing_bits(state[i]), 0);

@@ -55,7 +55,7 @@ static void check_add(const struct table_loops *loops, struct rng *r, uint32_t c
     for (uint32_t i = 0; i < count; i++) {
         a.before[i] = testing_add(a.before[i], a.x[i]);
     }
-    testing_same(a.sum, a.before, count);
+    testing_alike(a.sum, a.before, count);
     arrays_free(&a);
 }
 
@@ -66,13 +66,13 @@ static void check_add_scaled(const struct table_loops *loops, struct rng *r, uin
     bool finite = loops->sum_finite(a.sum, a.x, scale, count);
     bool expected = true;
 
-    testing_same(a.sum, a.before, count);
+    testing_alike(a.sum, a.before, count);
     loops->add_scaled(a.sum, a.x, scale, count);
     for (uint32_t i = 0; i < count; i++) {
         a.before[i] = testing_add(a.before[i], testing_mul(scale, a.x[i]));
         expected = expected && testing_is_finite(a.before[i]);
     }
-    testing_same(a.sum, a.before, count);
+    testing_alike(a.sum, a.before, count);
     assert_int_equal(finite, expected);
     arrays_free(&a);
 }
@@ -86,7 +86,7 @@ static void check_scale(const struct table_loops *loops, struct rng *r, uint32_t
     for (uint32_t i = 0; i < count; i++) {
         a.before[i] = testing_mul(a.before[i], scale);
     }
-    testing_same(a.sum, a.before, count);
+    testing_alike(a.sum, a.before, count);
     arrays_free(&a);
 }
 
@@ -215,7 +215,7 @@ static void test_a_checked_addition_with_a_bad_element_changes_nothing(void **st
             a.sum[at] = a.before[at] = bad_floats[rng_below(&r, 4)];
         }
         assert_false(table_add_checked(a.sum, a.x, 1, count));
-        testing_same(a.sum, a.before, count);
+        testing_alike(a.sum, a.before, count);
         a.x[at] = 1;
         a.sum[at] = a.before[at] = 1;
         assert_true(table_add_checked(a.sum, a.x, 1, count));

@@ -115,7 +115,7 @@ static void test_random_rows_are_added_with_the_bits_of_single_operations(void *
 
         (void)sparse_naive_add(p, scale);
         table_rows_add(&p->s, p->chunk, list_rows(&p->list), p->list.count, scale, p->x, p->sum);
-        testing_same(p->sum, p->naive, p->size);
+        testing_alike(p->sum, p->naive, p->size);
         sparse_free(p);
     }
 }
@@ -145,7 +145,7 @@ static void test_a_checked_addition_is_whole_or_not_at_all(void **state)
         done = table_rows_add_checked(&p->s, p->chunk, list_rows(&p->list), p->list.count, scale,
                                       p->x, p->sum);
         assert_int_equal(done, finite);
-        testing_same(p->sum, p->naive, p->size);
+        testing_alike(p->sum, p->naive, p->size);
         sparse_free(p);
     }
     assert_true(refused > 50 && refused < 190);
@@ -165,10 +165,10 @@ static void test_gathered_rows_are_those_of_the_chunk(void **state)
         for (uint32_t k = 0; k < p->list.count; k++) {
             uint32_t row = table_rows_get(list_rows(&p->list), k) - first;
 
-            testing_same(p->x + (size_t)k * p->s.width, p->sum + (size_t)row * p->s.width,
-                         p->s.width);
+            testing_alike(p->x + (size_t)k * p->s.width, p->sum + (size_t)row * p->s.width,
+                          p->s.width);
         }
-        testing_same(p->sum, p->naive, p->size);
+        testing_alike(p->sum, p->naive, p->size);
         sparse_free(p);
     }
 }

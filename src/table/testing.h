@@ -1,111 +1,16 @@
-/* For the tests of this module: floats of all sizes, and arithmetic that no compiler can fuse,
- * reorder or keep in a wider register. */
+/* For the tests of this module: floats that are alike, and how many of them. */
 
 #ifndef TABLE_TESTING_H
 #define TABLE_TESTING_H
 
-#include "base/rng.h"
+#include "base/testing_floats.h"
 #include "table/loops.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static inline float testing_mul(float a, float b)
-{
-    volatile float product = a * b;
-
-    return product;
-}
-
-static inline float testing_add(float a, float b)
-{
-    volatile float sum = a + b;
-
-    return sum;
-}
-
-static inline float testing_divide(float a, float b)
-{
-    volatile float quotient = a / b;
-
-    return quotient;
-}
-
-static inline uint32_t testing_bits(float x)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &x, sizeof(bits));
-    return bits;
-}
-
-static inline float testing_from_bits(uint32_t bits)
-{
-    float x;
-
-    memcpy(&x, &bits, sizeof(x));
-    return x;
-}
-
-static inline bool testing_is_finite(float x)
-{
-    return (testing_bits(x) >> 23 & 0xff) != 0xff;
-}
-
-/* Mostly like gradients, some tiny, some huge, some zero; finite. */
-static inline float testing_float(struct rng *r)
-{
-    uint64_t kind = rng_below(r, 16);
-    float x;
-
-    if (kind == 0) {
-        return testing_from_bits((uint32_t)rng_next(r) & 0x807fffffu);
-    }
-    if (kind == 1) {
-        do {
-            x = testing_from_bits((uint32_t)rng_next(r));
-        } while (!testing_is_finite(x));
-        return x;
-    }
-    if (kind == 2) {
-        return rng_chance(r, 500000) ? 0.0F : -0.0F;
-    }
-    return (float)(rng_unit(r) * 2 - 1);
-}
-
-static inline void testing_fill(struct rng *r, float *x, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        x[i] = testing_float(r);
-    }
-}
-
-/* Exactly @count floats that start @offset floats behind an aligned place: the sanitizer sees each
- * step beyond the end. */
-static inline float *testing_array(uint32_t offset, uint32_t count)
-{
-    void *p = NULL;
-
-    assert_int_equal(posix_memalign(&p, 64, ((size_t)offset + count) * 4 + 1), 0);
-    assert_non_null(p);
-    return (float *)p + offset;
-}
-
-static inline void testing_array_free(float *x, uint32_t offset)
-{
-    free(x - offset);
-}
 
 /* Bit for bit, but that a NaN is a NaN. */
-static inline void testing_same(const float *a, const float *b, uint32_t count)
+static inline void testing_alike(const float *a, const float *b, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (testing_bits(a[i]) != testing_bits(b[i]) && !(isnan(a[i]) && isnan(b[i]))) {

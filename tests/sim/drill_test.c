@@ -103,7 +103,7 @@ static void test_thousands_of_drills_hold_and_everything_happens_in_them(void **
 
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct sim_drill_config config = by_seed(seed, sim_drill_faults());
+        struct sim_drill_config config = by_seed(seed, SIM_FAULTS_ALL);
         struct sim_drill_result result;
 
         run(&config, &result);
@@ -186,7 +186,7 @@ static void test_transcripts_are_the_same_bytes_everywhere(void **state)
     (void)state;
     assert_non_null(file);
     for (uint64_t seed = 1; seed <= GOLDEN_SEEDS; seed++) {
-        struct sim_drill_config config = by_seed(seed, sim_drill_faults());
+        struct sim_drill_config config = by_seed(seed, SIM_FAULTS_ALL);
         struct sim_drill_result result;
         uint64_t golden_seed, golden_hash;
 
@@ -209,7 +209,7 @@ static void test_keeping_the_transcript_changes_nothing(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= ALONE_SEEDS; seed++) {
-        struct sim_drill_config config = by_seed(seed, sim_drill_faults());
+        struct sim_drill_config config = by_seed(seed, SIM_FAULTS_ALL);
         struct sim_drill_result plain, kept;
 
         run(&config, &plain);

@@ -64,7 +64,7 @@ static void test_thousands_of_fleets_hold_and_everything_happens_in_them(void **
 
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct sim_fleet_config config = by_seed(seed, sim_fleet_faults());
+        struct sim_fleet_config config = by_seed(seed, SIM_FAULTS_ALL);
         struct sim_fleet_result result;
 
         run(&config, &result);
@@ -119,7 +119,7 @@ static void test_a_seed_is_the_same_everywhere(void **state)
     (void)state;
     assert_non_null(golden);
     for (uint64_t seed = 1; seed <= GOLDEN_SEEDS; seed++) {
-        struct sim_fleet_config config = by_seed(seed, sim_fleet_faults());
+        struct sim_fleet_config config = by_seed(seed, SIM_FAULTS_ALL);
         struct sim_fleet_result result;
 
         run(&config, &result);
