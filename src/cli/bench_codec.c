@@ -15,12 +15,19 @@
 #include <string.h>
 
 enum {
-    CODEC_BENCH_SHARES = 5,
+    CODEC_BENCH_CASES = 7,
     CODEC_BENCH_MERGED = 2, /* Payloads that become one. */
 };
 
-/* How much is significant, in a million. */
-static const uint32_t codec_shares[CODEC_BENCH_SHARES] = {10000, 20000, 50000, 200000, 1000000};
+struct codec_case {
+    uint32_t share; /* How much is significant, in a million. */
+    bool whole;     /* Changes of counts: whole numbers. */
+};
+
+static const struct codec_case codec_cases[CODEC_BENCH_CASES] = {
+    {10000, false},   {20000, false}, {50000, false}, {200000, false},
+    {1000000, false}, {20000, true},  {200000, true},
+};
 
 static const float codec_threshold_used = 0.01F;
 
@@ -84,19 +91,24 @@ static enum err codec_room_open(struct codec_room *r, uint32_t chunks)
     return OK;
 }
 
-/* @share of the elements hold three times what the threshold lets go, the others a third, at
- * random places. */
-static void codec_room_fill(struct codec_room *r, uint32_t share)
+/* A share of the elements hold three times what the threshold lets go, the others a third, at
+ * random places. Of counts below fifty, a share changed by -1, 1 or 2, the others did not. */
+static void codec_room_fill(struct codec_room *r, const struct codec_case *c)
 {
+    static const float changes[] = {-1, 1, 2};
     struct rng rng;
 
-    rng_init(&rng, share);
+    rng_init(&rng, c->share);
     for (size_t i = 0; i < (size_t)r->chunks * LIMIT_CHUNK_ELEMENTS; i++) {
         float value = (float)rng_unit(&rng) - 0.5F;
-        float part = rng_chance(&rng, share) ? 3 : 1.0F / 3;
+        bool significant = rng_chance(&rng, c->share);
 
         r->values[i] = value;
-        r->held[i] = value * codec_threshold_used * part;
+        r->held[i] = value * codec_threshold_used * (significant ? 3 : 1.0F / 3);
+        if (c->whole) {
+            r->values[i] = (float)rng_below(&rng, 50);
+            r->held[i] = significant ? changes[rng_below(&rng, 3)] : 0;
+        }
         r->before[i] = r->held[i];
     }
 }
@@ -200,21 +212,26 @@ static void codec_report_line(struct cli_context *ctx, struct codec_report *p, c
     }
 }
 
-static json_t *codec_report(struct cli_context *ctx, const struct codec_room *r, uint32_t share,
-                            uint32_t turns, struct codec_times *t)
+static json_t *codec_report(struct cli_context *ctx, const struct codec_room *r,
+                            const struct codec_case *c, uint32_t turns, struct codec_times *t)
 {
     const char *best = codec_loops_best()->name;
     struct codec_report p = {
         .bytes = (double)r->chunks * LIMIT_CHUNK_BYTES, .turns = turns, .list = json_array()};
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, count = 0;
 
-    for (uint32_t c = 0; c < r->chunks; c++) {
-        bytes += r->packed[c].bytes;
+    for (uint32_t i = 0; i < r->chunks; i++) {
+        bytes += r->packed[i].bytes;
+        count += r->packed[i].count;
     }
     p.copy = p.bytes / (double)bench_quantile(t->copy, turns, 500000);
     if (!ctx->json) {
-        cli_out(ctx, "  %g %% significant: payloads are %.1f %% of all floats; memcpy %.2f GB/s\n",
-                share / 1e4, (double)bytes * 100 / p.bytes, p.copy);
+        cli_out(
+            ctx,
+            "  %g %% significant%s: payloads are %.1f %% of all floats, %.2f bytes per element; "
+            "memcpy %.2f GB/s\n",
+            c->share / 1e4, c->whole ? ", whole numbers" : "", (double)bytes * 100 / p.bytes,
+            (double)bytes / (double)count, p.copy);
     }
     for (uint32_t k = 0; k < CODEC_LOOPS_MAX; k++) {
         if (codec_loops_at(k) != NULL) {
@@ -228,17 +245,19 @@ static json_t *codec_report(struct cli_context *ctx, const struct codec_room *r,
     }
     codec_report_line(ctx, &p, "merge", best, t->merge);
     cli_flush(ctx);
-    return json_pack("{s:f, s:f, s:f, s:o}", "significant", share / 1e6, "payload_share",
-                     (double)bytes / p.bytes, "memcpy_gb_per_s", p.copy, "results", p.list);
+    return json_pack("{s:f, s:b, s:f, s:f, s:f, s:o}", "significant", c->share / 1e6, "whole",
+                     (int)c->whole, "payload_share", (double)bytes / p.bytes, "bytes_per_element",
+                     (double)bytes / (double)count, "memcpy_gb_per_s", p.copy, "results", p.list);
 }
 
 static enum cli_exit codec_measure(struct cli_context *ctx, struct codec_room *r, uint32_t turns,
                                    json_t *list)
 {
-    for (uint32_t s = 0; s < CODEC_BENCH_SHARES; s++) {
+    for (uint32_t s = 0; s < CODEC_BENCH_CASES; s++) {
+        const struct codec_case *c = &codec_cases[s];
         struct codec_times t = {.copy = {0}};
 
-        codec_room_fill(r, codec_shares[s]);
+        codec_room_fill(r, c);
         for (uint32_t i = 0; i < turns; i++) {
             if (!codec_turn(r, i, &t)) {
                 return cli_error(ctx, CLI_ERROR_BENCH, NULL,
@@ -246,7 +265,7 @@ static enum cli_exit codec_measure(struct cli_context *ctx, struct codec_room *r
                                  "held before; this is an error in Strait, or in the memory");
             }
         }
-        json_array_append_new(list, codec_report(ctx, r, codec_shares[s], turns, &t));
+        json_array_append_new(list, codec_report(ctx, r, c, turns, &t));
     }
     return CLI_DONE;
 }
@@ -290,7 +309,8 @@ const struct cli_command cli_command_bench_codec = {
             "holds back and packs it, with each kind of loops that this processor has; adds it "
             "back, as the other sites do to their values; and merges the packed updates of two. "
             "Beside it memcpy of the same floats. A gigabyte is one of floats held, whatever part "
-            "of them is significant.",
+            "of them is significant. The last ones are changes of counts: whole numbers, which "
+            "take a byte each.",
             NULL},
     .options =
         (const struct cli_option[]){

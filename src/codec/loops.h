@@ -30,6 +30,18 @@ struct codec_loops {
     uint32_t (*add_bitmap)(float *values, const uint8_t *bitmap, const uint8_t *floats,
                            uint32_t elements);
     uint32_t (*add_list)(float *values, const uint8_t *list, const uint8_t *floats, uint32_t count);
+    /* The same with values that are signed bytes. */
+    uint32_t (*add_bitmap_i8)(float *values, const uint8_t *bitmap, const uint8_t *bytes,
+                              uint32_t elements);
+    uint32_t (*add_list_i8)(float *values, const uint8_t *list, const uint8_t *bytes,
+                            uint32_t count);
+    /* Can each float be a byte: is it a whole number from -127 to 127, and not -0.0? Looks no
+     * further than a word beyond the first that cannot. */
+    bool (*whole)(const float *floats, uint32_t count);
+    /* Floats that can become bytes, at the start of where they are. */
+    void (*narrow)(float *floats, uint32_t count);
+    /* Is none of the bytes -128? */
+    bool (*whole_bytes)(const uint8_t *bytes, uint32_t count);
     /* The numbers of the bits that are set, ascending; up to CODEC_LIST_SPILL more are written.
      * Returns how many there are. */
     uint32_t (*list)(const uint64_t *bitmap, uint32_t words, uint16_t *out);

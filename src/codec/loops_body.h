@@ -7,7 +7,9 @@
  *   word_gather                    copy those to @out, one after the other, perhaps with others
  *                                  behind them (as long as the word), and make them zero in @zero,
  *                                  which is NULL or @from; returns how many
- *   word_add                       add the floats of a payload to them; returns how many
+ *   word_add                       add the values of a payload to them, floats or (@i8) signed
+ *                                  bytes, of which as many can be read as the word is long;
+ *                                  returns how many
  *
  * What is left at the end of a chunk is done one by one, or in a word that zeros fill up. */
 
@@ -23,15 +25,21 @@
 enum { WORD_BITS = 64 };
 
 #define LOOPS_INFINITY_BITS UINT32_C(0x7f800000)
+#define LOOPS_BYTE_MAX_BITS UINT32_C(0x42fe0000) /* 127 */
+
+static inline uint32_t loops_float_bits(float x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
 
 /* The bits without the sign: at least LOOPS_INFINITY_BITS if @x is not finite. As integers, because
  * a comparison of floats may be optimised on assumptions, and sorts NaN nowhere. */
 static inline uint32_t loops_magnitude(float x)
 {
-    uint32_t bits;
-
-    memcpy(&bits, &x, sizeof(bits));
-    return bits & UINT32_C(0x7fffffff);
+    return loops_float_bits(x) & UINT32_C(0x7fffffff);
 }
 
 static inline float loops_float(const uint8_t *at, uint32_t index)
@@ -40,6 +48,17 @@ static inline float loops_float(const uint8_t *at, uint32_t index)
 
     memcpy(&x, at + (size_t)index * sizeof(x), sizeof(x));
     return x;
+}
+
+static inline size_t loops_value_bytes(bool i8)
+{
+    return i8 ? 1 : sizeof(float);
+}
+
+/* Of a payload: a float or (@i8) a signed byte. */
+static inline float loops_value(const uint8_t *at, uint32_t index, bool i8)
+{
+    return i8 ? (float)(int8_t)at[index] : loops_float(at, index);
 }
 
 static inline uint32_t word_gather_each(uint64_t word, const float *from, float *zero, float *out)
@@ -57,14 +76,14 @@ static inline uint32_t word_gather_each(uint64_t word, const float *from, float 
     return count;
 }
 
-static inline uint32_t word_add_each(uint64_t word, float *values, const uint8_t *floats,
+static inline uint32_t word_add_each(uint64_t word, float *values, const uint8_t *from, bool i8,
                                      uint32_t *kept)
 {
     uint32_t count = 0;
 
     for (; word != 0; word &= word - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(word);
-        float sum = values[i] + loops_float(floats, count++);
+        float sum = values[i] + loops_value(from, count++, i8);
         bool ok = loops_magnitude(sum) < LOOPS_INFINITY_BITS;
 
         values[i] = ok ? sum : values[i];
@@ -117,24 +136,63 @@ static uint32_t loops_add(float *restrict values, const uint8_t *restrict floats
     return kept;
 }
 
+/* The words in front that have so many values behind their start that a vector of bytes can be read
+ * whole. */
+static uint32_t loops_words_safe(const uint8_t *bitmap, uint32_t words)
+{
+    uint32_t behind = 0;
+
+    while (words > 0 && behind < WORD_BITS) {
+        behind += (uint32_t)__builtin_popcountll(bytes_load64(bitmap + (size_t)--words * 8));
+    }
+    return words;
+}
+
+static inline uint32_t loops_add_words(float *values, const uint8_t *bitmap, const uint8_t *from,
+                                       uint32_t elements, bool i8)
+{
+    uint32_t words = (elements + WORD_BITS - 1) / WORD_BITS;
+    uint32_t full = i8 ? loops_words_safe(bitmap, words) : elements / WORD_BITS;
+    uint32_t kept = 0;
+
+    for (uint32_t w = 0; w < words; w++) {
+        uint64_t word = bytes_load64(bitmap + (size_t)w * 8);
+        float *at = values + (size_t)w * WORD_BITS;
+
+        if (word != 0) {
+            uint32_t count = w < full ? word_add(word, at, from, i8, &kept)
+                                      : word_add_each(word, at, from, i8, &kept);
+
+            from += count * loops_value_bytes(i8);
+        }
+    }
+    return kept;
+}
+
 static uint32_t loops_add_bitmap(float *values, const uint8_t *bitmap, const uint8_t *floats,
                                  uint32_t elements)
 {
-    uint32_t full = elements / WORD_BITS;
+    return loops_add_words(values, bitmap, floats, elements, false);
+}
+
+static uint32_t loops_add_bitmap_i8(float *values, const uint8_t *bitmap, const uint8_t *bytes,
+                                    uint32_t elements)
+{
+    return loops_add_words(values, bitmap, bytes, elements, true);
+}
+
+static inline uint32_t loops_add_each(float *values, const uint8_t *list, const uint8_t *from,
+                                      uint32_t count, bool i8)
+{
     uint32_t kept = 0;
 
-    for (uint32_t w = 0; w < full; w++) {
-        uint64_t word = bytes_load64(bitmap + (size_t)w * 8);
+    for (uint32_t k = 0; k < count; k++) {
+        float *at = values + bytes_load16(list + (size_t)k * sizeof(uint16_t));
+        float sum = *at + loops_value(from, k, i8);
+        bool ok = loops_magnitude(sum) < LOOPS_INFINITY_BITS;
 
-        if (word != 0) {
-            uint32_t count = word_add(word, values + (size_t)w * WORD_BITS, floats, &kept);
-
-            floats += (size_t)count * sizeof(float);
-        }
-    }
-    if (elements % WORD_BITS != 0) {
-        (void)word_add_each(bytes_load64(bitmap + (size_t)full * 8),
-                            values + (size_t)full * WORD_BITS, floats, &kept);
+        *at = ok ? sum : *at;
+        kept += !ok;
     }
     return kept;
 }
@@ -142,17 +200,82 @@ static uint32_t loops_add_bitmap(float *values, const uint8_t *bitmap, const uin
 static uint32_t loops_add_list(float *values, const uint8_t *list, const uint8_t *floats,
                                uint32_t count)
 {
-    uint32_t kept = 0;
+    return loops_add_each(values, list, floats, count, false);
+}
 
-    for (uint32_t k = 0; k < count; k++) {
-        float *at = values + bytes_load16(list + (size_t)k * sizeof(uint16_t));
-        float sum = *at + loops_float(floats, k);
-        bool ok = loops_magnitude(sum) < LOOPS_INFINITY_BITS;
+static uint32_t loops_add_list_i8(float *values, const uint8_t *list, const uint8_t *bytes,
+                                  uint32_t count)
+{
+    return loops_add_each(values, list, bytes, count, true);
+}
 
-        *at = ok ? sum : *at;
-        kept += !ok;
+/* What is too large for a byte becomes zero first, since no integer may be made of it: by a mask,
+ * because gcc makes a branch of a choice, and no vectors then. A float has the bits that it would
+ * have after it was a byte, or it cannot be one. */
+static uint32_t loops_byte_differs(float x)
+{
+    uint32_t bits = loops_float_bits(x);
+    uint32_t small_bits = bits & (0 - (uint32_t)(loops_magnitude(x) <= LOOPS_BYTE_MAX_BITS));
+    float small;
+
+    memcpy(&small, &small_bits, sizeof(small));
+    return loops_float_bits((float)(int32_t)small) ^ bits;
+}
+
+static inline bool loops_word_whole(const float *x)
+{
+    uint32_t differs = 0;
+
+    for (uint32_t i = 0; i < WORD_BITS; i++) {
+        differs |= loops_byte_differs(x[i]);
     }
-    return kept;
+    return differs == 0;
+}
+
+static bool loops_whole(const float *floats, uint32_t count)
+{
+    float last[WORD_BITS] = {0};
+
+    for (; count >= WORD_BITS; floats += WORD_BITS, count -= WORD_BITS) {
+        if (!loops_word_whole(floats)) {
+            return false;
+        }
+    }
+    memcpy(last, floats, count * sizeof(float));
+    return loops_word_whole(last);
+}
+
+static inline void loops_word_narrow(const float *x, int8_t *bytes)
+{
+    for (uint32_t i = 0; i < WORD_BITS; i++) {
+        bytes[i] = (int8_t)(int32_t)x[i];
+    }
+}
+
+/* No byte is written over a float that is still to be read. */
+static void loops_narrow(float *floats, uint32_t count)
+{
+    uint8_t *to = (uint8_t *)floats;
+    float last[WORD_BITS] = {0};
+    int8_t bytes[WORD_BITS];
+
+    for (; count >= WORD_BITS; floats += WORD_BITS, to += WORD_BITS, count -= WORD_BITS) {
+        loops_word_narrow(floats, bytes);
+        memcpy(to, bytes, WORD_BITS);
+    }
+    memcpy(last, floats, count * sizeof(float));
+    loops_word_narrow(last, bytes);
+    memcpy(to, bytes, count);
+}
+
+static bool loops_whole_bytes(const uint8_t *bytes, uint32_t count)
+{
+    uint8_t seen = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        seen |= bytes[i] == 0x80;
+    }
+    return seen == 0;
 }
 
 /* Eight at a time, needed or not: how many there are is hard to predict, and a wrong prediction
@@ -400,11 +523,14 @@ static bool loops_row_above(const float *values, const float *held, uint32_t cou
 #define LOOPS_TABLE(text)                                                                          \
     {                                                                                              \
         .name = (text), .finite = loops_finite, .bits = loops_bits, .add = loops_add,              \
-        .add_bitmap = loops_add_bitmap, .add_list = loops_add_list, .list = loops_list,            \
-        .gather = loops_gather, .take = loops_take, .mark_relative = loops_mark_relative,          \
-        .mark_absolute = loops_mark_absolute, .mark_product = loops_mark_product,                  \
-        .mark_measured = loops_mark_measured, .select_relative = loops_select_relative,            \
-        .select_absolute = loops_select_absolute, .row_above = loops_row_above,                    \
+        .add_bitmap = loops_add_bitmap, .add_list = loops_add_list,                                \
+        .add_bitmap_i8 = loops_add_bitmap_i8, .add_list_i8 = loops_add_list_i8,                    \
+        .whole = loops_whole, .narrow = loops_narrow, .whole_bytes = loops_whole_bytes,            \
+        .list = loops_list, .gather = loops_gather, .take = loops_take,                            \
+        .mark_relative = loops_mark_relative, .mark_absolute = loops_mark_absolute,                \
+        .mark_product = loops_mark_product, .mark_measured = loops_mark_measured,                  \
+        .select_relative = loops_select_relative, .select_absolute = loops_select_absolute,        \
+        .row_above = loops_row_above,                                                              \
     }
 
 #endif

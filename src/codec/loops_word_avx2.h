@@ -78,9 +78,23 @@ static inline uint32_t word_gather(uint64_t word, const float *from, float *zero
     return count;
 }
 
-static inline uint32_t word_add(uint64_t word, float *values, const uint8_t *floats, uint32_t *kept)
+/* The next @bits values. Nothing is read beyond the last float. */
+static inline __m256 group_values(const uint8_t *from, int bits, bool i8)
 {
     const __m256i numbers = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+
+    if (i8) {
+        __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)from);
+
+        return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
+    }
+    return _mm256_maskload_ps((const float *)(const void *)from,
+                              _mm256_cmpgt_epi32(_mm256_set1_epi32(bits), numbers));
+}
+
+static inline uint32_t word_add(uint64_t word, float *values, const uint8_t *from, bool i8,
+                                uint32_t *kept)
+{
     const __m256i magnitude = _mm256_set1_epi32(0x7fffffff);
     const __m256i infinity = _mm256_set1_epi32(0x7f800000);
     uint32_t count = 0;
@@ -89,12 +103,10 @@ static inline uint32_t word_add(uint64_t word, float *values, const uint8_t *flo
         uint32_t group = (uint32_t)(word >> (g * GROUP_LANES)) & 0xff;
         int bits = __builtin_popcount(group);
         float *at = values + (size_t)g * GROUP_LANES;
-        const float *next = (const float *)(const void *)(floats + (size_t)count * sizeof(float));
         __m256 x, v, sum;
         __m256i taken;
 
-        /* Nothing is read beyond the last float. */
-        x = _mm256_maskload_ps(next, _mm256_cmpgt_epi32(_mm256_set1_epi32(bits), numbers));
+        x = group_values(from + count * loops_value_bytes(i8), bits, i8);
         x = _mm256_permutevar8x32_ps(x, group_lanes(codec_lanes_spread[group]));
         v = _mm256_loadu_ps(at);
         sum = _mm256_add_ps(v, x);

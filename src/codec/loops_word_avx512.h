@@ -56,7 +56,19 @@ static inline uint32_t word_gather(uint64_t word, const float *from, float *zero
     return count;
 }
 
-static inline uint32_t word_add(uint64_t word, float *values, const uint8_t *floats, uint32_t *kept)
+/* The next @bits values. Nothing is read beyond the last float. */
+static inline __m512 group_values(const uint8_t *from, uint32_t bits, bool i8)
+{
+    if (i8) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)from);
+
+        return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes));
+    }
+    return _mm512_maskz_loadu_ps((__mmask16)((1u << bits) - 1), from);
+}
+
+static inline uint32_t word_add(uint64_t word, float *values, const uint8_t *from, bool i8,
+                                uint32_t *kept)
 {
     const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
     const __m512i infinity = _mm512_set1_epi32(0x7f800000);
@@ -66,9 +78,7 @@ static inline uint32_t word_add(uint64_t word, float *values, const uint8_t *flo
         __mmask16 group = (__mmask16)(word >> (g * GROUP_LANES));
         uint32_t bits = (uint32_t)__builtin_popcount(group);
         float *at = values + (size_t)g * GROUP_LANES;
-        /* Nothing is read beyond the last float. */
-        __m512 x = _mm512_maskz_loadu_ps((__mmask16)((1u << bits) - 1),
-                                         floats + (size_t)count * sizeof(float));
+        __m512 x = group_values(from + count * loops_value_bytes(i8), bits, i8);
         __m512 sum = _mm512_add_ps(_mm512_loadu_ps(at), _mm512_maskz_expand_ps(group, x));
         __mmask16 taken = _mm512_mask_cmplt_epu32_mask(
             group, _mm512_and_si512(_mm512_castps_si512(sum), magnitude), infinity);

@@ -40,9 +40,10 @@ static inline uint32_t word_gather(uint64_t word, const float *from, float *zero
     return word_gather_each(word, from, zero, out);
 }
 
-static inline uint32_t word_add(uint64_t word, float *values, const uint8_t *floats, uint32_t *kept)
+static inline uint32_t word_add(uint64_t word, float *values, const uint8_t *from, bool i8,
+                                uint32_t *kept)
 {
-    return word_add_each(word, values, floats, kept);
+    return word_add_each(word, values, from, i8, kept);
 }
 
 #endif

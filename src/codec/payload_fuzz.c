@@ -54,8 +54,9 @@ static void check_index(uint32_t codec, const uint8_t *payload, uint32_t element
     }
 }
 
-static void check_pack(const struct codec_loops *loops, size_t size, uint32_t elements,
-                       const struct meaning *m)
+/* Packed anew it is no larger, and in the same encoding it has the same bytes: there is one way. */
+static void check_pack(const struct codec_loops *loops, uint32_t codec, const uint8_t *payload,
+                       size_t size, uint32_t elements, const struct meaning *m)
 {
     static struct meaning again;
     float *out = malloc(codec_bytes_max(elements));
@@ -64,6 +65,7 @@ static void check_pack(const struct codec_loops *loops, size_t size, uint32_t el
     CHECK(out != NULL);
     codec_pack_by(loops, elements, m->bitmap, m->dense, out, &packed);
     CHECK(packed.bytes <= size);
+    CHECK(packed.codec != codec || memcmp(out, payload, size) == 0);
     CHECK(codec_payload_valid_by(loops, packed.codec, out, packed.bytes, elements));
     meaning_of(loops, packed.codec, (const uint8_t *)out, elements, &again);
     check_same(m, &again, elements);
@@ -104,7 +106,7 @@ static void check_valid(uint32_t codec, const uint8_t *payload, size_t size, uin
         if (loops != NULL) {
             meaning_of(loops, codec, payload, elements, &other);
             check_same(&plain, &other, elements);
-            check_pack(loops, size, elements, &plain);
+            check_pack(loops, codec, payload, size, elements, &plain);
         }
     }
     check_merge(codec, payload, elements, &plain);

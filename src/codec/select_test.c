@@ -427,11 +427,11 @@ struct arrays {
     uint32_t offsets[2 * CODEC_PRODUCT_MAX];
 };
 
-/* Often there are zeros and exact eighths; sometimes everything is large, so that all of it goes.
- */
+/* Often there are zeros and exact eighths; sometimes everything is large, so that all of it goes,
+ * or what is held are whole numbers. */
 static void arrays_make(struct rng *r, uint32_t elements, struct arrays *a)
 {
-    bool large = rng_chance(r, 200000);
+    bool large = rng_chance(r, 200000), whole = rng_chance(r, 250000);
 
     for (uint32_t i = 0; i < 2 * CODEC_PRODUCT_MAX; i++) {
         a->offsets[i] = (uint32_t)rng_below(r, 5);
@@ -443,6 +443,9 @@ static void arrays_make(struct rng *r, uint32_t elements, struct arrays *a)
             } else if (i % 2 == 1 && rng_chance(r, 300000)) {
                 a->x[i][k] = rng_chance(r, 500000) ? 0 : a->x[i - 1][k] * 0.125F;
             }
+        }
+        if (i % 2 == 1 && whole) {
+            testing_fill_whole(r, a->x[i], elements);
         }
     }
 }
@@ -501,7 +504,7 @@ static uint32_t check_select(const struct codec_loops *loops, struct rng *r, uin
     assert_int_equal(packed.count, testing_count(bitmap, elements));
     check_conserved(&packed, out, before, chunk.held, elements, bitmap);
     if (packed.count > 0) {
-        codec = testing_best(elements, packed.count);
+        codec = testing_best(elements, bitmap, before);
         assert_int_equal(packed.codec, codec);
         assert_int_equal(packed.bytes, testing_encode(codec, elements, bitmap, before, bytes));
         assert_memory_equal(out, bytes, packed.bytes);

@@ -37,6 +37,26 @@ static uint32_t sparse_list_bytes(uint32_t count)
     return SPARSE_COUNT_BYTES + (count * 2 + 3) / 4 * 4;
 }
 
+static bool sparse_in_bytes(uint32_t codec)
+{
+    return codec == CODEC_BITMAP_I8 || codec == CODEC_LIST_I8;
+}
+
+/* The codec with floats that has the same index part. */
+static uint32_t sparse_index_codec(uint32_t codec)
+{
+    if (sparse_in_bytes(codec)) {
+        return codec == CODEC_BITMAP_I8 ? CODEC_BITMAP : CODEC_LIST;
+    }
+    return codec;
+}
+
+/* With the bytes that fill them up. */
+static uint32_t sparse_values_bytes(uint32_t codec, uint32_t count)
+{
+    return sparse_in_bytes(codec) ? (count + 3) / 4 * 4 : count * (uint32_t)sizeof(float);
+}
+
 /* The bits of the last word of a bitmap. */
 static uint64_t sparse_last_bits(uint32_t elements)
 {
@@ -89,7 +109,7 @@ static uint32_t sparse_index_judge(const struct codec_loops *loops, uint32_t cod
     if (!sparse_elements_valid(elements)) {
         return 0;
     }
-    switch (codec) {
+    switch (sparse_index_codec(codec)) {
     case CODEC_F32:
         *index_bytes = 0;
         return elements;
@@ -107,14 +127,29 @@ static uint32_t sparse_index_judge(const struct codec_loops *loops, uint32_t cod
     return count;
 }
 
+/* Of exactly the size that so many have. */
+static bool sparse_values_valid(const struct codec_loops *loops, uint32_t codec,
+                                const uint8_t *values, uint32_t count)
+{
+    if (!sparse_in_bytes(codec)) {
+        return loops->finite(values, count);
+    }
+    for (uint32_t i = count; i < sparse_values_bytes(codec, count); i++) {
+        if (values[i] != 0) {
+            return false;
+        }
+    }
+    return loops->whole_bytes(values, count);
+}
+
 bool codec_payload_valid_by(const struct codec_loops *loops, uint32_t codec, const void *bytes,
                             size_t size, uint32_t elements)
 {
     uint32_t index_bytes;
     uint32_t count = sparse_index_judge(loops, codec, bytes, size, elements, &index_bytes);
 
-    return count > 0 && size == index_bytes + (size_t)count * sizeof(float) &&
-           loops->finite((const uint8_t *)bytes + index_bytes, count);
+    return count > 0 && size == (size_t)index_bytes + sparse_values_bytes(codec, count) &&
+           sparse_values_valid(loops, codec, (const uint8_t *)bytes + index_bytes, count);
 }
 
 bool codec_payload_valid(uint32_t codec, const void *bytes, size_t size, uint32_t elements)
@@ -136,8 +171,8 @@ uint32_t codec_index_bytes(uint32_t codec, const void *bytes, uint32_t elements)
     if (codec == CODEC_F32) {
         return 0;
     }
-    return codec == CODEC_BITMAP ? sparse_bitmap_bytes(elements)
-                                 : sparse_list_bytes(bytes_load32(bytes));
+    return sparse_index_codec(codec) == CODEC_BITMAP ? sparse_bitmap_bytes(elements)
+                                                     : sparse_list_bytes(bytes_load32(bytes));
 }
 
 uint32_t codec_index_count(uint32_t codec, const void *bytes, uint32_t elements)
@@ -146,8 +181,9 @@ uint32_t codec_index_count(uint32_t codec, const void *bytes, uint32_t elements)
     if (codec == CODEC_F32) {
         return elements;
     }
-    return codec == CODEC_BITMAP ? codec_loops_best()->bits(bytes, codec_bitmap_words(elements))
-                                 : bytes_load32(bytes);
+    return sparse_index_codec(codec) == CODEC_BITMAP
+               ? codec_loops_best()->bits(bytes, codec_bitmap_words(elements))
+               : bytes_load32(bytes);
 }
 
 /* The @w-th word of what an index part names, but a list's. */
@@ -164,6 +200,7 @@ void codec_index_or(uint32_t codec, const void *bytes, uint32_t elements, uint64
     const uint8_t *list = (const uint8_t *)bytes + SPARSE_COUNT_BYTES;
 
     CHECK(codec < CODEC_KINDS && sparse_elements_valid(elements));
+    codec = sparse_index_codec(codec);
     for (uint32_t w = 0; codec != CODEC_LIST && w < codec_bitmap_words(elements); w++) {
         bitmap[w] |= sparse_word(codec, bytes, elements, w);
     }
@@ -179,6 +216,7 @@ void codec_index_clear(uint32_t codec, const void *bytes, uint32_t elements, uin
     const uint8_t *list = (const uint8_t *)bytes + SPARSE_COUNT_BYTES;
 
     CHECK(codec < CODEC_KINDS && sparse_elements_valid(elements));
+    codec = sparse_index_codec(codec);
     for (uint32_t w = 0; codec != CODEC_LIST && w < codec_bitmap_words(elements); w++) {
         bitmap[w] &= ~sparse_word(codec, bytes, elements, w);
     }
@@ -193,16 +231,21 @@ uint32_t codec_add_by(const struct codec_loops *loops, uint32_t codec, const voi
                       uint32_t elements, float *values)
 {
     const uint8_t *bytes = payload;
-    const uint8_t *floats = bytes + codec_index_bytes(codec, payload, elements);
+    const uint8_t *list = bytes + SPARSE_COUNT_BYTES;
+    const uint8_t *added = bytes + codec_index_bytes(codec, payload, elements);
     unsigned mode = rounding_enter();
     uint32_t kept;
 
     if (codec == CODEC_F32) {
-        kept = loops->add(values, floats, elements);
+        kept = loops->add(values, added, elements);
     } else if (codec == CODEC_BITMAP) {
-        kept = loops->add_bitmap(values, bytes, floats, elements);
+        kept = loops->add_bitmap(values, bytes, added, elements);
+    } else if (codec == CODEC_BITMAP_I8) {
+        kept = loops->add_bitmap_i8(values, bytes, added, elements);
+    } else if (codec == CODEC_LIST) {
+        kept = loops->add_list(values, list, added, bytes_load32(bytes));
     } else {
-        kept = loops->add_list(values, bytes + SPARSE_COUNT_BYTES, floats, bytes_load32(bytes));
+        kept = loops->add_list_i8(values, list, added, bytes_load32(bytes));
     }
     rounding_leave(mode);
     return kept;
@@ -222,10 +265,13 @@ struct codec_out codec_out_open(void *out, uint32_t elements)
         .floats = out, .elements = elements, .base = base + 64 > elements ? 0 : base};
 }
 
-static void sparse_move(struct codec_out *out, uint32_t base)
+/* The values, @values_bytes of them, to behind an index part. */
+static void sparse_move(struct codec_out *out, uint32_t index_bytes, uint32_t values_bytes)
 {
+    uint32_t base = index_bytes / (uint32_t)sizeof(float);
+
     if (out->base != base) {
-        memmove(out->floats + base, out->floats + out->base, out->count * sizeof(float));
+        memmove(out->floats + base, out->floats + out->base, values_bytes);
         out->base = base;
     }
 }
@@ -235,7 +281,7 @@ static void sparse_close_f32(struct codec_out *out, const uint64_t *bitmap)
 {
     uint32_t left = out->count;
 
-    sparse_move(out, 0);
+    sparse_move(out, 0, left * (uint32_t)sizeof(float));
     for (uint32_t i = out->elements; i-- > 0 && left <= i;) {
         bool named = (bitmap[i / 64] >> (i % 64) & 1) != 0;
 
@@ -243,16 +289,17 @@ static void sparse_close_f32(struct codec_out *out, const uint64_t *bitmap)
     }
 }
 
-static void sparse_close_bitmap(struct codec_out *out, const uint64_t *bitmap)
+static void sparse_close_bitmap(struct codec_out *out, const uint64_t *bitmap,
+                                uint32_t values_bytes)
 {
     uint32_t bytes = sparse_bitmap_bytes(out->elements);
 
-    sparse_move(out, bytes / (uint32_t)sizeof(float));
+    sparse_move(out, bytes, values_bytes);
     memcpy(out->floats, bitmap, bytes);
 }
 
 static void sparse_close_list(const struct codec_loops *loops, struct codec_out *out,
-                              const uint64_t *bitmap)
+                              const uint64_t *bitmap, uint32_t values_bytes)
 {
     uint16_t list[SPARSE_LIST_MAX + CODEC_LIST_SPILL + 1];
     uint32_t bytes = sparse_list_bytes(out->count);
@@ -260,38 +307,75 @@ static void sparse_close_list(const struct codec_loops *loops, struct codec_out 
 
     CHECK(count == out->count);
     list[count] = 0;
-    sparse_move(out, bytes / (uint32_t)sizeof(float));
+    sparse_move(out, bytes, values_bytes);
     memcpy(out->floats, &count, sizeof(count));
     memcpy(out->floats + 1, list, bytes - SPARSE_COUNT_BYTES);
+}
+
+/* Whether the floats can be bytes is asked only if that would make them fewer. */
+static uint32_t sparse_best(const struct codec_loops *loops, const struct codec_out *out,
+                            uint32_t *bytes)
+{
+    uint32_t index_bytes[CODEC_KINDS] = {
+        [CODEC_BITMAP] = sparse_bitmap_bytes(out->elements),
+        [CODEC_LIST] = sparse_list_bytes(out->count),
+        [CODEC_BITMAP_I8] = sparse_bitmap_bytes(out->elements),
+        [CODEC_LIST_I8] = sparse_list_bytes(out->count),
+    };
+    bool known = false, whole = false;
+    uint32_t best = CODEC_F32;
+
+    *bytes = codec_bytes_max(out->elements);
+    for (uint32_t codec = CODEC_BITMAP; codec < CODEC_KINDS; codec++) {
+        uint32_t size = index_bytes[codec] + sparse_values_bytes(codec, out->count);
+
+        if (size < *bytes && sparse_in_bytes(codec) && !known) {
+            whole = loops->whole(out->floats + out->base, out->count);
+            known = true;
+        }
+        if (size < *bytes && (whole || !sparse_in_bytes(codec))) {
+            best = codec;
+            *bytes = size;
+        }
+    }
+    return best;
+}
+
+static void sparse_narrow(const struct codec_loops *loops, const struct codec_out *out,
+                          uint32_t values_bytes)
+{
+    float *floats = out->floats + out->base;
+
+    loops->narrow(floats, out->count);
+    memset((uint8_t *)floats + out->count, 0, values_bytes - out->count);
 }
 
 void codec_out_close(const struct codec_loops *loops, struct codec_out *out, const uint64_t *bitmap,
                      struct codec_packed *packed)
 {
-    uint32_t floats = out->count * (uint32_t)sizeof(float);
-    uint32_t sizes[CODEC_KINDS] = {
-        [CODEC_F32] = codec_bytes_max(out->elements),
-        [CODEC_BITMAP] = sparse_bitmap_bytes(out->elements) + floats,
-        [CODEC_LIST] = sparse_list_bytes(out->count) + floats,
-    };
-    uint32_t best = CODEC_F32;
+    unsigned mode;
+    uint32_t best, bytes, values_bytes;
 
-    for (uint32_t codec = 1; codec < CODEC_KINDS; codec++) {
-        best = sizes[codec] < sizes[best] ? codec : best;
-    }
     *packed = (struct codec_packed){0};
     if (out->count == 0) {
         return;
     }
+    mode = rounding_enter();
+    best = sparse_best(loops, out, &bytes);
+    values_bytes = sparse_values_bytes(best, out->count);
+    if (sparse_in_bytes(best)) {
+        sparse_narrow(loops, out, values_bytes);
+    }
+    rounding_leave(mode);
     if (best == CODEC_F32) {
         sparse_close_f32(out, bitmap);
-    } else if (best == CODEC_BITMAP) {
-        sparse_close_bitmap(out, bitmap);
+    } else if (sparse_index_codec(best) == CODEC_BITMAP) {
+        sparse_close_bitmap(out, bitmap, values_bytes);
     } else {
-        sparse_close_list(loops, out, bitmap);
+        sparse_close_list(loops, out, bitmap, values_bytes);
     }
-    *packed = (struct codec_packed){
-        .codec = (enum codec_kind)best, .bytes = sizes[best], .count = out->count};
+    *packed =
+        (struct codec_packed){.codec = (enum codec_kind)best, .bytes = bytes, .count = out->count};
 }
 
 void codec_pack_by(const struct codec_loops *loops, uint32_t elements, const uint64_t *bitmap,

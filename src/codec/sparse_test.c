@@ -29,7 +29,7 @@ static void test_the_bytes_of_each_encoding_are_these(void **state)
     assert_true(codec_index_valid(CODEC_BITMAP, bits, 16, 65));
     assert_true(codec_payload_valid(CODEC_F32, dense, sizeof(dense), 65));
     assert_true(codec_index_valid(CODEC_F32, NULL, 0, 65));
-    for (uint32_t codec = 0; codec < CODEC_KINDS; codec++) {
+    for (uint32_t codec = 0; codec <= CODEC_LIST; codec++) {
         const void *payload =
             codec == CODEC_F32 ? (const void *)dense : (codec == CODEC_LIST ? list : bits);
 
@@ -39,37 +39,133 @@ static void test_the_bytes_of_each_encoding_are_these(void **state)
     }
 }
 
+static void test_the_bytes_of_whole_numbers_are_these(void **state)
+{
+    static const uint64_t few[2] = {UINT64_C(1) << 63 | 2, 1}, more[2] = {0x8000000000000115, 1};
+    static const uint8_t list[] = {3, 0, 0, 0, 1, 0, 63, 0, 64, 0, 0, 0, 0x81, 0, 0x7f, 0};
+    static const uint8_t bits[] = {0x15, 1, 0, 0, 0, 0,    0, 0x80, 1,    0,    0, 0,
+                                   0,    0, 0, 0, 1, 0xff, 2, 0xfe, 0xff, 0x7f, 0, 0};
+    float first[65] = {[1] = -127, [63] = 0, [64] = 127};
+    float second[65] = {[0] = 1, [2] = -1, [4] = 2, [8] = -2, [63] = -1, [64] = 127};
+    struct codec_packed packed;
+    _Alignas(4) uint8_t out[260];
+    float values[65] = {0};
+
+    (void)state;
+    codec_pack(65, few, first, out, &packed);
+    assert_int_equal(packed.codec, CODEC_LIST_I8);
+    assert_int_equal(packed.count, 3);
+    assert_int_equal(packed.bytes, sizeof(list));
+    assert_memory_equal(out, list, sizeof(list));
+    assert_true(codec_payload_valid(CODEC_LIST_I8, list, sizeof(list), 65));
+    assert_true(codec_index_valid(CODEC_LIST_I8, list, 12, 65));
+    assert_int_equal(codec_add(CODEC_LIST_I8, list, 65, values), 0);
+    testing_same(values, first, 65);
+    codec_pack(65, more, second, out, &packed);
+    assert_int_equal(packed.codec, CODEC_BITMAP_I8);
+    assert_int_equal(packed.count, 6);
+    assert_int_equal(packed.bytes, sizeof(bits));
+    assert_memory_equal(out, bits, sizeof(bits));
+    assert_true(codec_payload_valid(CODEC_BITMAP_I8, bits, sizeof(bits), 65));
+    assert_true(codec_index_valid(CODEC_BITMAP_I8, bits, 16, 65));
+    memset(values, 0, sizeof(values));
+    assert_int_equal(codec_add(CODEC_BITMAP_I8, bits, 65, values), 0);
+    testing_same(values, second, 65);
+}
+
+/* In every place, so that no loop overlooks one. */
+static void test_only_whole_numbers_from_minus_127_to_127_are_bytes(void **state)
+{
+    static const struct {
+        float value;
+        bool byte;
+    } rows[] = {
+        {127, true},      {-127, true},        {0.0F, true},         {1, true},
+        {-64, true},      {128, false},        {-128, false},        {-129, false},
+        {0.5F, false},    {-0.0F, false},      {1e-45F, false},      {-1e-45F, false},
+        {126.5F, false},  {1.0000001F, false}, {0.99999994F, false}, {127.00001F, false},
+        {256, false},     {257, false},        {0x1p31F, false},     {-0x1p31F, false},
+        {0x1p32F, false}, {3e38F, false},      {INFINITY, false},    {-INFINITY, false},
+        {NAN, false},     {-NAN, false},
+    };
+    uint64_t bitmap[4] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, 0xff};
+    float dense[200], out[200];
+
+    (void)state;
+    for (uint32_t n = 0; n < CODEC_LOOPS_MAX * sizeof(rows) / sizeof(rows[0]); n++) {
+        const struct codec_loops *loops = codec_loops_at(n % CODEC_LOOPS_MAX);
+        float value = rows[n / CODEC_LOOPS_MAX].value;
+        bool byte = rows[n / CODEC_LOOPS_MAX].byte;
+
+        for (uint32_t i = 0; i < 200 && loops != NULL; i++) {
+            struct codec_packed packed;
+
+            for (uint32_t k = 0; k < 200; k++) {
+                dense[k] = k == i ? value : 1;
+            }
+            codec_pack_by(loops, 200, bitmap, dense, out, &packed);
+            assert_int_equal(packed.codec, byte ? CODEC_BITMAP_I8 : CODEC_F32);
+            assert_int_equal(packed.bytes, byte ? 32 + 200 : 800);
+            if (!byte) {
+                testing_same(out, dense, 200);
+            }
+        }
+    }
+}
+
+static void test_what_is_not_named_need_not_be_a_byte(void **state)
+{
+    float dense[64] = {0.5F, 1, 1, 1, 1, 1, NAN, 300}, out[64];
+    const uint64_t bitmap = 0x3e;
+    struct codec_packed packed;
+
+    (void)state;
+    codec_pack(64, &bitmap, dense, out, &packed);
+    assert_int_equal(packed.codec, CODEC_BITMAP_I8);
+    assert_int_equal(packed.bytes, 16);
+}
+
+static void check_smallest(bool whole, uint32_t elements, uint32_t *seen)
+{
+    float *dense = testing_array(0, elements), *out = testing_array(0, elements);
+    uint64_t bitmap[16] = {0};
+
+    testing_fill(&(struct rng){{1, 2, 3, 4}}, dense, elements);
+    if (whole) {
+        testing_fill_whole(&(struct rng){{1, 2, 3, 4}}, dense, elements);
+    }
+    for (uint32_t count = 0; count <= elements; count++) {
+        struct codec_packed packed;
+
+        codec_pack(elements, bitmap, dense, out, &packed);
+        assert_int_equal(packed.count, count);
+        if (count == 0) {
+            assert_int_equal(packed.bytes, 0);
+        } else {
+            assert_int_equal(packed.codec, testing_best(elements, bitmap, dense));
+            assert_true(packed.bytes > 0 && packed.bytes <= codec_bytes_max(elements));
+            assert_true(packed.bytes % 4 == 0);
+            seen[packed.codec]++;
+        }
+        bitmap[count / 64 % 16] |= UINT64_C(1) << (count % 64);
+    }
+    testing_array_free(dense, 0);
+    testing_array_free(out, 0);
+}
+
 static void test_the_smallest_encoding_is_taken_and_of_equal_ones_the_lower_number(void **state)
 {
-    static const uint32_t sizes[] = {1, 2, 3, 63, 64, 65, 128, 129, 1000};
+    static const uint32_t sizes[] = {1, 2, 3, 4, 5, 63, 64, 65, 128, 129, 1000};
     uint32_t seen[CODEC_KINDS] = {0};
 
     (void)state;
     for (uint32_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
-        uint32_t elements = sizes[s];
-        float *dense = testing_array(0, elements), *out = testing_array(0, elements);
-        uint64_t bitmap[16] = {0};
-
-        testing_fill(&(struct rng){{1, 2, 3, 4}}, dense, elements);
-        for (uint32_t count = 0; count <= elements; count++) {
-            struct codec_packed packed;
-
-            codec_pack(elements, bitmap, dense, out, &packed);
-            assert_int_equal(packed.count, count);
-            if (count == 0) {
-                assert_int_equal(packed.bytes, 0);
-            } else {
-                assert_int_equal(packed.codec, testing_best(elements, count));
-                assert_true(packed.bytes > 0 && packed.bytes <= codec_bytes_max(elements));
-                assert_true(packed.bytes % 4 == 0);
-                seen[packed.codec]++;
-            }
-            bitmap[count / 64 % 16] |= UINT64_C(1) << (count % 64);
-        }
-        testing_array_free(dense, 0);
-        testing_array_free(out, 0);
+        check_smallest(false, sizes[s], seen);
+        check_smallest(true, sizes[s], seen);
     }
-    assert_true(seen[0] > 10 && seen[1] > 10 && seen[2] > 10);
+    for (uint32_t codec = 0; codec < CODEC_KINDS; codec++) {
+        assert_true(seen[codec] > 10);
+    }
 }
 
 /* Each of these differs from a good payload in one thing. 70 elements. */
@@ -129,6 +225,74 @@ static void test_what_is_wrong_with_a_bitmap_is_seen(void **state)
     memset(bytes, 0, sizeof(bytes));
     assert_false(codec_payload_valid(CODEC_BITMAP, bytes, 16, 70));
     assert_false(codec_index_valid(CODEC_BITMAP, bytes, 16, 70));
+}
+
+/* Every size of @good, and every other value of the bytes that fill it up. */
+static void check_bytes_payload(uint32_t codec, const uint8_t *good, uint32_t size,
+                                uint32_t index_bytes, uint32_t count)
+{
+    uint8_t bytes[64] = {0};
+
+    memcpy(bytes, good, size);
+    for (uint32_t n = 0; n < sizeof(bytes); n++) {
+        assert_int_equal(codec_payload_valid(codec, bytes, n, 70), n == size);
+        assert_int_equal(codec_index_valid(codec, bytes, n, 70), n == index_bytes);
+    }
+    for (uint32_t i = index_bytes; i < size; i++) {
+        for (uint32_t value = 0; value < 256; value++) {
+            bool right = i < index_bytes + count ? value != 0x80 : value == 0;
+
+            bytes[i] = (uint8_t)value;
+            assert_int_equal(codec_payload_valid(codec, bytes, size, 70), right);
+        }
+        bytes[i] = good[i];
+    }
+}
+
+static void test_what_is_wrong_with_a_payload_of_bytes_is_seen(void **state)
+{
+    (void)state;
+    for (uint32_t count = 1; count <= 9; count++) {
+        uint8_t bits[32] = {0}, list[64] = {0};
+        uint32_t list_bytes = 4 + (count * 2 + 3) / 4 * 4, values_bytes = (count + 3) / 4 * 4;
+
+        bytes_store32(list, count);
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t element = i + 1 == count ? 69 : i * 3;
+
+            bits[element / 8] = (uint8_t)(bits[element / 8] | 1u << (element % 8));
+            bits[16 + i] = (uint8_t)(i % 2 == 0 ? 127 : 0x81);
+            bytes_store16(list + 4 + (size_t)i * 2, (uint16_t)element);
+            list[list_bytes + i] = bits[16 + i];
+        }
+        check_bytes_payload(CODEC_BITMAP_I8, bits, 16 + values_bytes, 16, count);
+        check_bytes_payload(CODEC_LIST_I8, list, list_bytes + values_bytes, list_bytes, count);
+        assert_false(codec_payload_valid(CODEC_BITMAP_I8, bits, 16 + values_bytes, 69));
+        assert_false(codec_payload_valid(CODEC_LIST_I8, list, list_bytes + values_bytes, 69));
+        bytes_store16(list + 4, 70);
+        assert_false(codec_payload_valid(CODEC_LIST_I8, list, list_bytes + values_bytes, 70));
+    }
+}
+
+static void test_minus_128_is_refused_in_every_place(void **state)
+{
+    uint8_t bytes[32 + 200];
+
+    (void)state;
+    memset(bytes, 0x7f, sizeof(bytes));
+    for (uint32_t i = 0; i < 32; i++) {
+        bytes[i] = i < 25 ? 0xff : 0;
+    }
+    for (uint32_t k = 0; k < CODEC_LOOPS_MAX; k++) {
+        const struct codec_loops *loops = codec_loops_at(k);
+
+        for (uint32_t i = 32; i < sizeof(bytes) && loops != NULL; i++) {
+            bytes[i] = 0x80;
+            assert_false(codec_payload_valid_by(loops, CODEC_BITMAP_I8, bytes, sizeof(bytes), 200));
+            bytes[i] = 0x81;
+            assert_true(codec_payload_valid_by(loops, CODEC_BITMAP_I8, bytes, sizeof(bytes), 200));
+        }
+    }
 }
 
 static void test_floats_that_are_not_finite_are_refused_in_every_place(void **state)
@@ -202,7 +366,7 @@ static void test_hostile_bytes_are_judged_alike_and_break_nothing(void **state)
         void *room;
         bool good;
 
-        testing_fill(&r, dense, elements);
+        testing_fill_for(&r, codec, dense, elements);
         testing_name(&r, elements, bitmap);
         size = testing_encode(codec, elements, bitmap, dense, bytes);
         for (uint32_t k = (uint32_t)rng_below(&r, 3); k-- > 0;) {
@@ -242,10 +406,12 @@ static void check_add(const struct codec_loops *loops, struct rng *r, uint32_t c
 
     assert_non_null(bytes);
     testing_fill(r, values, elements);
-    testing_fill(r, dense, elements);
+    testing_fill_for(r, codec, dense, elements);
     testing_name(r, elements, bitmap);
     for (uint32_t i = 0; i < elements; i++) {
-        if (rng_chance(r, 50000)) {
+        if (rng_chance(r, 50000) && testing_in_bytes(codec)) {
+            values[i] = INFINITY; /* No byte makes one of what is finite. */
+        } else if (rng_chance(r, 50000) && !testing_in_bytes(codec)) {
             values[i] = dense[i] = 3e38F;
         }
         naive[i] = values[i];
@@ -279,10 +445,10 @@ static void check_pack(const struct codec_loops *loops, struct rng *r, uint32_t 
     uint32_t codec;
 
     assert_non_null(bytes);
-    testing_fill(r, dense, elements);
+    testing_fill_for(r, CODEC_F32, dense, elements);
     testing_name(r, elements, bitmap);
     codec_pack_by(loops, elements, bitmap, dense, out, &packed);
-    codec = testing_best(elements, testing_count(bitmap, elements));
+    codec = testing_best(elements, bitmap, dense);
     assert_int_equal(packed.codec, codec);
     assert_int_equal(packed.count, testing_count(bitmap, elements));
     assert_int_equal(packed.bytes, testing_encode(codec, elements, bitmap, dense, bytes));
@@ -376,13 +542,22 @@ static void test_what_is_not_named_keeps_its_bits_in_every_encoding(void **state
 
     (void)state;
     for (uint32_t i = 0; i < 64; i++) {
-        dense[i] = 1;
+        dense[i] = 1.5F;
         values[i] = -0.0F;
     }
     codec_pack(64, &bitmap, dense, out, &packed);
     assert_int_equal(packed.codec, CODEC_F32);
     assert_int_equal(packed.count, 63);
     assert_int_equal(codec_add(CODEC_F32, out, 64, values), 0);
+    assert_int_equal(testing_bits(values[17]), testing_bits(-0.0F));
+    assert_true(values[16] == 1.5F && values[18] == 1.5F);
+    for (uint32_t i = 0; i < 64; i++) {
+        dense[i] = 1;
+        values[i] = -0.0F;
+    }
+    codec_pack(64, &bitmap, dense, out, &packed);
+    assert_int_equal(packed.codec, CODEC_BITMAP_I8);
+    assert_int_equal(codec_add(CODEC_BITMAP_I8, out, 64, values), 0);
     assert_int_equal(testing_bits(values[17]), testing_bits(-0.0F));
     assert_true(values[16] == 1 && values[18] == 1);
 }
@@ -401,9 +576,14 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_bytes_of_each_encoding_are_these),
+        cmocka_unit_test(test_the_bytes_of_whole_numbers_are_these),
+        cmocka_unit_test(test_only_whole_numbers_from_minus_127_to_127_are_bytes),
+        cmocka_unit_test(test_what_is_not_named_need_not_be_a_byte),
         cmocka_unit_test(test_the_smallest_encoding_is_taken_and_of_equal_ones_the_lower_number),
         cmocka_unit_test(test_what_is_wrong_with_a_list_is_seen),
         cmocka_unit_test(test_what_is_wrong_with_a_bitmap_is_seen),
+        cmocka_unit_test(test_what_is_wrong_with_a_payload_of_bytes_is_seen),
+        cmocka_unit_test(test_minus_128_is_refused_in_every_place),
         cmocka_unit_test(test_floats_that_are_not_finite_are_refused_in_every_place),
         cmocka_unit_test(test_unknown_encodings_and_impossible_chunks_are_refused),
         cmocka_unit_test(test_hostile_bytes_are_judged_alike_and_break_nothing),

@@ -15,6 +15,43 @@ static const uint32_t testing_counts[] = {1,   2,   3,   4,   5,   7,   8,   9, 
                                           191, 192, 193, 250, 256, 500, 999, 1000, 4099, 65536};
 enum { TESTING_COUNTS = sizeof(testing_counts) / sizeof(testing_counts[0]) };
 
+/* Changes of counts: mostly -1, 0, 1 or 2. All can be bytes. */
+static inline void testing_fill_whole(struct rng *r, float *x, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        x[i] = (float)rng_below(r, 4) - 1;
+        if (rng_chance(r, 50000)) {
+            x[i] = (float)rng_below(r, 255) - 127;
+        }
+    }
+}
+
+static inline bool testing_in_bytes(uint32_t codec)
+{
+    return codec == CODEC_BITMAP_I8 || codec == CODEC_LIST_I8;
+}
+
+/* What that encoding can carry; if it is any, a third of the times whole numbers all the same, and
+ * of these some with one that is none. */
+static inline void testing_fill_for(struct rng *r, uint32_t codec, float *x, uint32_t count)
+{
+    if (testing_in_bytes(codec)) {
+        testing_fill_whole(r, x, count);
+    } else if (rng_chance(r, 333333)) {
+        testing_fill_whole(r, x, count);
+        if (rng_chance(r, 250000)) {
+            x[rng_below(r, count)] = testing_float(r);
+        }
+    } else {
+        testing_fill(r, x, count);
+    }
+}
+
+static inline bool testing_is_byte(float x)
+{
+    return x >= -127 && x <= 127 && floorf(x) == x && !(x == 0 && signbit(x));
+}
+
 static inline bool testing_named(const uint64_t *bitmap, uint32_t element)
 {
     return (bitmap[element / 64] >> (element % 64) & 1) != 0;
@@ -56,17 +93,20 @@ static inline uint32_t testing_encode(uint32_t codec, uint32_t elements, const u
     uint32_t count = testing_count(bitmap, elements);
     uint32_t size = 0;
 
-    if (codec == CODEC_BITMAP) {
+    bool bitmaps = codec == CODEC_BITMAP || codec == CODEC_BITMAP_I8;
+    bool lists = codec == CODEC_LIST || codec == CODEC_LIST_I8;
+
+    if (bitmaps) {
         size = (elements + 63) / 64 * 8;
         memset(out, 0, size);
-    } else if (codec == CODEC_LIST) {
+    } else if (lists) {
         bytes_store32(out, count);
         size = 4;
     }
     for (uint32_t i = 0; i < elements; i++) {
-        if (codec == CODEC_BITMAP && testing_named(bitmap, i)) {
+        if (bitmaps && testing_named(bitmap, i)) {
             out[i / 8] = (uint8_t)(out[i / 8] | 1u << (i % 8));
-        } else if (codec == CODEC_LIST && testing_named(bitmap, i)) {
+        } else if (lists && testing_named(bitmap, i)) {
             bytes_store16(out + size, (uint16_t)i);
             size += 2;
         }
@@ -75,11 +115,16 @@ static inline uint32_t testing_encode(uint32_t codec, uint32_t elements, const u
         out[size++] = 0;
     }
     for (uint32_t i = 0; i < elements; i++) {
-        if (codec == CODEC_F32 || testing_named(bitmap, i)) {
+        if (testing_in_bytes(codec) && testing_named(bitmap, i)) {
+            out[size++] = (uint8_t)(int)dense[i];
+        } else if (codec == CODEC_F32 || testing_named(bitmap, i)) {
             bytes_store32(out + size,
                           testing_named(bitmap, i) ? testing_bits(dense[i]) : testing_bits(-0.0F));
             size += 4;
         }
+    }
+    while (size % 4 != 0) {
+        out[size++] = 0;
     }
     return size;
 }
@@ -90,17 +135,23 @@ static inline size_t testing_room(uint32_t elements)
     return (size_t)elements * 6 + 64;
 }
 
-/* The encoding that is the smallest. */
-static inline uint32_t testing_best(uint32_t elements, uint32_t count)
+/* The encoding that is the smallest of those that can carry the named elements. */
+static inline uint32_t testing_best(uint32_t elements, const uint64_t *bitmap, const float *dense)
 {
-    uint32_t f32 = elements * 4;
-    uint32_t bitmap = (elements + 63) / 64 * 8 + count * 4;
-    uint32_t list = 4 + (count + 1) / 2 * 4 + count * 4;
+    uint32_t count = testing_count(bitmap, elements);
+    uint32_t bits = (elements + 63) / 64 * 8, list = 4 + (count + 1) / 2 * 4;
+    uint32_t sizes[] = {elements * 4, bits + count * 4, list + count * 4,
+                        bits + (count + 3) / 4 * 4, list + (count + 3) / 4 * 4};
+    uint32_t best = CODEC_F32;
+    bool whole = true;
 
-    if (f32 <= bitmap && f32 <= list) {
-        return CODEC_F32;
+    for (uint32_t i = 0; i < elements; i++) {
+        whole = whole && (!testing_named(bitmap, i) || testing_is_byte(dense[i]));
     }
-    return bitmap <= list ? CODEC_BITMAP : CODEC_LIST;
+    for (uint32_t codec = 1; codec < (whole ? 5 : 3); codec++) {
+        best = sizes[codec] < sizes[best] ? codec : best;
+    }
+    return best;
 }
 
 #endif

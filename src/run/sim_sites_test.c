@@ -392,7 +392,9 @@ static void test_a_model_at_scale_takes_the_time_of_the_whole(void **state)
                 0.03);
     assert_true(fabs((double)part.cost.transfer_nusd / (double)whole.cost.transfer_nusd - 1) <
                 0.03);
-    assert_int_equal(many.result.base.took_ns, whole.result.base.took_ns);
+    /* But for a heartbeat ahead of what all wait for. */
+    assert_true(fabs((double)many.result.base.took_ns / (double)whole.result.base.took_ns - 1) <
+                0.0001);
     /* Of a model ten times as large; only heartbeats are fewer. */
     assert_true(fabs((double)many.wan_bytes / (double)whole.wan_bytes / 10 - 1) < 0.001);
 }

@@ -18,7 +18,9 @@ enum {
     WIRE_CODEC_F32 = 0,    /* Raw float32. */
     WIRE_CODEC_BITMAP = 1, /* Some elements; what is inside is the codec module's affair. */
     WIRE_CODEC_LIST = 2,
-    WIRE_CODECS = 3,
+    WIRE_CODEC_BITMAP_I8 = 3,
+    WIRE_CODEC_LIST_I8 = 4,
+    WIRE_CODECS = 5,
 
     WIRE_CHUNK_TAIL_BYTES = 16, /* Of push. */
 };

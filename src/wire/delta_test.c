@@ -172,6 +172,30 @@ static void test_golden_of_some_elements(void **state)
                     decode_delta);
 }
 
+/* The same with a byte for each. */
+static void test_golden_of_whole_numbers(void **state)
+{
+    static const uint8_t bitmap[] = {0x22, 0, 0, 0, 0, 0, 0, 0, 1, 0xfe, 0, 0};
+    static const uint8_t list[] = {2, 0, 0, 0, 1, 0, 5, 0, 1, 0xfe, 0, 0};
+    struct wire_delta delta = {testing_chunk_small(1), 2, delta_ranges};
+    struct buf *frame;
+
+    (void)state;
+    delta.chunk.codec = WIRE_CODEC_BITMAP_I8;
+    delta.chunk.payload = bitmap;
+    delta.chunk.payload_bytes = sizeof(bitmap);
+    assert_int_equal(wire_delta_encode(testing_pool, &delta, &frame), OK);
+    testing_message(frame, "delta_bitmap_i8",
+                    "delta of two elements of at most 64: a bitmap, 1, -2 in a byte each",
+                    decode_delta);
+    delta.chunk.codec = WIRE_CODEC_LIST_I8;
+    delta.chunk.payload = list;
+    delta.chunk.payload_bytes = sizeof(list);
+    assert_int_equal(wire_delta_encode(testing_pool, &delta, &frame), OK);
+    testing_message(frame, "delta_list_i8",
+                    "delta of two elements: a list of them, 1, -2 in a byte each", decode_delta);
+}
+
 /* A round's accumulator, which was the body of a push, goes to other sites as it is. */
 static void test_a_received_push_becomes_the_longest_delta_without_a_copy(void **state)
 {
@@ -216,6 +240,7 @@ int main(void)
         cmocka_unit_test(test_a_delta_of_nothing_is_not_encoded),
         cmocka_unit_test(test_golden_and_lies),
         cmocka_unit_test(test_golden_of_some_elements),
+        cmocka_unit_test(test_golden_of_whole_numbers),
         cmocka_unit_test(test_a_received_push_becomes_the_longest_delta_without_a_copy),
         cmocka_unit_test(test_without_memory_there_is_no_frame),
     };

@@ -405,7 +405,10 @@ static void test_barriers_of_every_codec_come_back(void **state)
     struct wire_barrier barrier = barrier_sample;
 
     (void)state;
-    barrier_round_trip(&barrier);
+    for (uint16_t codec = WIRE_CODEC_F32 + 1; codec < WIRE_CODECS; codec++) {
+        barrier.codec = codec;
+        barrier_round_trip(&barrier);
+    }
     barrier.groups = 0x21222324;
     barrier_round_trip(&barrier);
     barrier.codec = WIRE_CODEC_F32;
@@ -505,6 +508,11 @@ static void test_barrier_golden_and_lies(void **state)
     barrier.index = bitmap;
     assert_int_equal(wire_barrier_encode(testing_pool, &barrier, &frame), OK);
     testing_message(frame, "barrier_bitmap", "barrier for two elements of at most 64: a bitmap",
+                    decode_barrier);
+    barrier.codec = WIRE_CODEC_BITMAP_I8;
+    assert_int_equal(wire_barrier_encode(testing_pool, &barrier, &frame), OK);
+    testing_message(frame, "barrier_bitmap_i8",
+                    "barrier for two elements of at most 64, whose changes are in a byte each",
                     decode_barrier);
     barrier.codec = WIRE_CODEC_F32;
     barrier.index_bytes = 0;

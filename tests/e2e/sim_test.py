@@ -245,13 +245,16 @@ def test_the_simulator_is_measured(strait):
 def test_the_codec_is_measured_with_each_kind_of_loops(strait):
     answer = strait.json("bench", "codec", "--mb", "1", "--turns", "1")
     assert answer["chunks"] == 3
-    assert [s["significant"] for s in answer["shares"]] == [0.01, 0.02, 0.05, 0.2, 1]
+    cases = [(s["significant"], s["whole"]) for s in answer["shares"]]
+    assert cases == [(s, False) for s in (0.01, 0.02, 0.05, 0.2, 1)] + [(0.02, True), (0.2, True)]
     for share in answer["shares"]:
         done = [(r["what"], r["loops"]) for r in share["results"]]
         kinds = [loops for what, loops in done if what == "select"]
         assert kinds[0] == "plain" and done[-1] == ("merge", kinds[-1])
         assert done[:-1] == [(what, k) for what in ("select", "add") for k in kinds]
-        assert share["significant"] < share["payload_share"] <= 1 or share["significant"] == 1
+        ratio = share["payload_share"] / share["significant"]
+        assert 1.5 < share["bytes_per_element"] < 3.2 if share["whole"] else ratio >= 1
+        assert share["bytes_per_element"] == pytest.approx(ratio * 4, rel=0.05)
         for result in share["results"]:
             assert result["gb_per_s"] > 0
             assert result["ratio"] == pytest.approx(result["gb_per_s"] / share["memcpy_gb_per_s"])
