@@ -15,6 +15,7 @@ struct duo {
     struct node_other_site others[2];
     struct node_between betweens[2];
     struct node_lane *lanes[2];
+    uint64_t lives;
     bool strangers; /* Neither is told of the other. */
 };
 
@@ -25,8 +26,8 @@ static inline bool duo_start(struct duo *d, int i)
         .loop = d->loop,
         .registry = d->registries[i],
         .transport = &d->transport.base,
-        .incarnation = (uint64_t)i + 1,
-        .seed = (uint64_t)i + 1,
+        .incarnation = d->lives + 1,
+        .seed = ++d->lives,
         .insecure = true,
         .site = testing_site_of("bsp", 0, NODE_PULL, 1, 1),
         .between = d->strangers ? NULL : &d->betweens[i],
