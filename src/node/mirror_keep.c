@@ -353,8 +353,9 @@ static enum err load_made(struct node_mirror *r, const uint8_t *bytes, size_t si
     header.clock = bytes_load64(bytes + 24);
     index = table_store_find(l->tables, header.table, header.chunk);
     elements = index == TABLE_STORE_NONE ? 0 : table_store_elements(l->tables, index);
-    if (elements == 0 || !codec_payload_valid(header.codec, bytes + KEEP_MADE_BYTES,
-                                              size - KEEP_MADE_BYTES, elements)) {
+    if (elements == 0 || size - KEEP_MADE_BYTES > codec_bytes_max(elements) ||
+        !codec_payload_valid(header.codec, bytes + KEEP_MADE_BYTES, size - KEEP_MADE_BYTES,
+                             elements)) {
         return ERR_CORRUPT;
     }
     made = r->m.made[index];
