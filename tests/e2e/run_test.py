@@ -5,6 +5,7 @@ import csv
 import fcntl
 import json
 import os
+import pathlib
 import pty
 import re
 import resource
@@ -224,6 +225,14 @@ def test_records_do_not_land_where_one_happens_to_be(small):
     assert answer["record"].startswith(f"{small.folder}/state/strait/runs/small-2")
     assert set(os.listdir(small.folder)) == before | {"state"}
     small.ok("run", "a.yaml", "--no-record")
+
+
+@pytest.mark.parametrize("path", sorted(
+    (pathlib.Path(__file__).parents[2] / "runs").rglob("*.yaml")), ids=lambda p: p.stem)
+def test_the_run_files_of_the_tree_are_good(strait, path):
+    printed = strait.ok("run", str(path), "--dry-run")
+    assert "job:" in printed and "stop:" in printed
+    assert path.read_text(encoding="utf-8").startswith("#"), "say what it is"
 
 
 def test_a_dry_run_prints_the_whole_file(small):
