@@ -361,8 +361,8 @@ def test_the_same_file_on_processes_and_in_the_simulator(sites):
 def test_members_are_killed_in_the_middle_and_all_ends_in_agreement(sites, fault):
     answer = sites.json(
         "run", "a.yaml", "--on", "local", "-o", "r", "--set", "checkpoint.every=5", "--set",
-        "stop.clocks=150", "--set", f'faults=["at 1s {fault} for 500ms"]')
-    assert answer["end"] == "clocks" and answer["clocks"] == 150
+        "stop.clocks=600", "--set", f'faults=["at 1s {fault} for 500ms"]')
+    assert answer["end"] == "clocks" and answer["clocks"] == 600
     assert answer["kills"] == answer["restarts"] == (3 if "site" in fault else 1)
     killed = [e["who"] for e in events(sites, "r") if e["event"] == "killed"]
     assert sorted(killed) == (["us-s0", "us-s1", "w2"] if "site" in fault else [fault.split()[-1]])
