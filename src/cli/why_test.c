@@ -238,6 +238,11 @@ static void test_other_sites_that_are_waited_for(void **state)
                  "'up': true, 'clock': 16, 'announced': 16"),
            "sites: readers wait, since 1.0 s, for elements that site ireland has announced and not "
            "sent yet");
+    expect(
+        SITES("'waits': 'fresh', 'waits_for': 'tokyo', 'waits_s': 0.05, ",
+              "'up': true, 'clock': 16, 'announced': 16"),
+        "sites: readers wait, since 0.1 s, for what site tokyo made in the clock that is over: it "
+        "is about to come");
     expect(SITES("'waits': 'room', 'waits_s': 1, ", "'up': true, 'clock': 16, 'announced': 16"),
            "sites: readers wait, since 1.0 s, because 5000 bytes are under way to other sites, and "
            "there is no room for more");
