@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "loop/clock.h"
 #include "run/bill.h"
-#include "run/local.h"
+#include "run/live.h"
 #include "run/set.h"
 #include "run/sim.h"
 
@@ -68,7 +68,7 @@ void run_default_dir(const char *name, char *out, size_t size)
     if (state != NULL && state[0] == '/') {
         (void)snprintf(out, size, "%s/strait/runs/%s-%s", state, name, stamp);
     } else if (home != NULL && home[0] == '/') {
-        (void)snprintf(out, size, "%s/.local/state/strait/runs/%s-%s", home, name, stamp);
+        (void)snprintf(out, size, "%s/.live/state/strait/runs/%s-%s", home, name, stamp);
     } else {
         (void)snprintf(out, size, "/tmp/strait-%s-%s", name, stamp);
     }
@@ -190,13 +190,12 @@ static int run_remove_one(const char *path, const struct stat *st, int type, str
     return remove(path);
 }
 
-static enum cli_exit run_local_in(struct cli_context *ctx, const struct run_file *f,
-                                  struct run_record *record, const char *dir)
+static enum cli_exit run_live_in(struct cli_context *ctx, const struct run_file *f,
+                                 struct run_record *record, const char *dir)
 {
     char program[PATH_MAX], opening[128];
-    struct run_local_options options = {
-        .program = program, .dir = dir, .temporary = record == NULL};
-    struct run_local_result result;
+    struct run_live_options options = {.program = program, .dir = dir, .temporary = record == NULL};
+    struct run_live_result result;
     struct run_shown shown;
     struct err_text text = {""};
     enum cli_exit status = run_program(ctx, program, sizeof(program));
@@ -212,7 +211,7 @@ static enum cli_exit run_local_in(struct cli_context *ctx, const struct run_file
                    f->servers_count, f->servers_count == 1 ? "" : "s", f->workers,
                    f->workers == 1 ? "" : "s");
     shown.opening = opening;
-    rc = run_local(f, &shown.watcher, &options, &result, &text);
+    rc = run_live(f, &shown.watcher, &options, &result, &text);
     if (rc == OK) {
         run_shown_add(&shown, "kills", json_integer(result.kills));
         run_shown_add(&shown, "restarts", json_integer(result.restarts));
@@ -228,11 +227,11 @@ static enum cli_exit run_on_local(struct cli_context *ctx, const struct run_file
     enum cli_exit status;
 
     if (record != NULL) {
-        return run_local_in(ctx, f, record, run_record_dir(record));
+        return run_live_in(ctx, f, record, run_record_dir(record));
     }
     status = run_temporary(ctx, dir, sizeof(dir));
     if (status == CLI_DONE) {
-        status = run_local_in(ctx, f, NULL, dir);
+        status = run_live_in(ctx, f, NULL, dir);
         (void)nftw(dir, run_remove_one, 16, FTW_DEPTH | FTW_PHYS);
     }
     return status;
@@ -343,7 +342,7 @@ const struct cli_command cli_command_run = {
              .placeholder = "DIR",
              .kind = CLI_DIR,
              .help = "where to keep the record; default: a new folder below "
-                     "~/.local/state/strait/runs"},
+                     "~/.live/state/strait/runs"},
             {.name = "no-record", .help = "keep no record"},
             {0}},
     .examples =

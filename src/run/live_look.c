@@ -1,17 +1,17 @@
-/* How a local run looks. */
+/* How a run of processes looks. */
 
-#include "run/local_state.h"
+#include "run/live_state.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static void local_count_traffic(struct local *l)
+static void live_count_traffic(struct live *l)
 {
     uint32_t n = l->traffic.regions;
 
     memset(l->traffic.bytes, 0, (size_t)n * n * sizeof(*l->traffic.bytes));
     for (uint32_t w = 0; w < l->f->workers; w++) {
-        const struct local_member *m = &l->workers[w];
+        const struct live_member *m = &l->workers[w];
         const struct run_site *site = &l->f->sites[m->site];
         uint32_t from = run_worker_group(l->f, w)->region, lane = 0;
 
@@ -25,25 +25,25 @@ static void local_count_traffic(struct local *l)
             }
         }
     }
-    local_sites_traffic(l, &l->traffic);
+    live_sites_traffic(l, &l->traffic);
     run_traffic_complete(&l->traffic, l->f);
 }
 
-void local_row(const struct run_row *row, void *user)
+void live_row(const struct run_row *row, void *user)
 {
-    struct local *l = user;
+    struct live *l = user;
 
     if (l->watcher->row != NULL) {
-        local_count_traffic(l);
+        live_count_traffic(l);
         l->watcher->row(row, &l->traffic, l->watcher->user);
     }
 }
 
 /* The first server of a site (UINT32_MAX: of any) that is not there just now, or NULL. */
-static const struct local_member *local_missing(const struct local *l, uint32_t site)
+static const struct live_member *live_missing(const struct live *l, uint32_t site)
 {
-    for (uint32_t i = 0; i < l->f->servers_count && l->phase == LOCAL_TRAINING; i++) {
-        const struct local_member *m = &l->servers[i];
+    for (uint32_t i = 0; i < l->f->servers_count && l->phase == LIVE_TRAINING; i++) {
+        const struct live_member *m = &l->servers[i];
 
         if ((site == UINT32_MAX || m->site == site) && (!m->ready || m->child == NULL)) {
             return m;
@@ -52,7 +52,7 @@ static const struct local_member *local_missing(const struct local *l, uint32_t 
     return NULL;
 }
 
-static const char *local_state(const struct local *l, const struct local_member *m)
+static const char *live_state(const struct live *l, const struct live_member *m)
 {
     if (m->child == NULL) {
         return m->done ? "done" : NULL;
@@ -60,31 +60,31 @@ static const char *local_state(const struct local *l, const struct local_member 
     if (!m->ready) {
         return m->joined ? "coming back" : "starting";
     }
-    return m->stopped                          ? "stopped"
-           : l->phase >= LOCAL_LEAVING         ? "leaving"
-           : local_missing(l, m->site) != NULL ? "waiting"
-           : m->state == NULL                  ? "training"
-                                               : m->state;
+    return m->stopped                         ? "stopped"
+           : l->phase >= LIVE_LEAVING         ? "leaving"
+           : live_missing(l, m->site) != NULL ? "waiting"
+           : m->state == NULL                 ? "training"
+                                              : m->state;
 }
 
-void local_paint(struct local *l, struct run_picture *out)
+void live_paint(struct live *l, struct run_picture *out)
 {
-    const struct local_member *missing = local_missing(l, UINT32_MAX);
+    const struct live_member *missing = live_missing(l, UINT32_MAX);
 
     *out = (struct run_picture){
         .file = l->f,
         .job = l->job,
         .simulated = false,
-        .now_ns = local_now(l),
+        .now_ns = live_now(l),
         .tally = l->tally,
         .traffic = &l->traffic,
         .states = l->states,
     };
     for (uint32_t i = 0; i < l->f->workers; i++) {
-        l->states[i] = local_state(l, &l->workers[i]);
+        l->states[i] = live_state(l, &l->workers[i]);
     }
-    local_count_traffic(l);
-    local_sites_waits(l, out->waits, sizeof(out->waits));
+    live_count_traffic(l);
+    live_sites_waits(l, out->waits, sizeof(out->waits));
     if (missing != NULL) {
         (void)snprintf(out->waits, sizeof(out->waits), "%s%s wait%s for %s, which is %s",
                        l->f->sites_count > 1 ? "site " : "",

@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "run/local_state.h"
+#include "run/live_state.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -10,18 +10,18 @@
 #include <string.h>
 #include <unistd.h>
 
-static void args_add(struct local_args *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static void args_add(struct live_args *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-static void args_add(struct local_args *a, const char *fmt, ...)
+static void args_add(struct live_args *a, const char *fmt, ...)
 {
-    char item[LOCAL_PATH_BYTES + RUN_WORK_PATH_BYTES];
+    char item[LIVE_PATH_BYTES + RUN_WORK_PATH_BYTES];
     va_list args;
     int size;
 
     va_start(args, fmt);
     size = vsnprintf(item, sizeof(item), fmt, args);
     va_end(args);
-    a->failed = a->failed || size < 0 || (size_t)size >= sizeof(item) || a->count == LOCAL_ARGS_MAX;
+    a->failed = a->failed || size < 0 || (size_t)size >= sizeof(item) || a->count == LIVE_ARGS_MAX;
     if (!a->failed) {
         a->items[a->count] = mem_strdup(item);
         a->failed = a->items[a->count] == NULL;
@@ -36,7 +36,7 @@ static void args_add(struct local_args *a, const char *fmt, ...)
         args_add((a), __VA_ARGS__);                                                                \
     } while (0)
 
-static void args_site(const struct local *l, uint32_t site, struct local_args *a)
+static void args_site(const struct live *l, uint32_t site, struct live_args *a)
 {
     const struct run_file *f = l->f;
 
@@ -68,9 +68,9 @@ static void args_site(const struct local *l, uint32_t site, struct local_args *a
     }
 }
 
-static void args_server(const struct local_member *m, struct local_args *a)
+static void args_server(const struct live_member *m, struct live_args *a)
 {
-    const struct local *l = m->local;
+    const struct live *l = m->live;
     const struct run_file *f = l->f;
     const struct run_site *s = &f->sites[m->site];
     char address[NET_ADDRESS_BYTES], lanes[RUN_SERVERS_MAX * 4] = "";
@@ -90,9 +90,9 @@ static void args_server(const struct local_member *m, struct local_args *a)
         ARGS_PAIR(a, "store", "%s/checkpoints/%s", l->options.dir, m->name);
     }
     if (f->sites_count > 1) {
-        char path[LOCAL_PATH_BYTES];
+        char path[LIVE_PATH_BYTES];
 
-        local_sites_path(l, m->site, path, sizeof(path));
+        live_sites_path(l, m->site, path, sizeof(path));
         ARGS_PAIR(a, "between", "%s", path);
     }
     if (m->number == s->servers_first) {
@@ -115,9 +115,9 @@ static uint64_t args_pace(const struct run_file *f, uint32_t from, uint32_t to, 
 }
 
 /* By lane: how fast it is sent to, and how fast it shall send. */
-static void args_paces(const struct local_member *m, struct local_args *a)
+static void args_paces(const struct live_member *m, struct live_args *a)
 {
-    const struct run_file *f = m->local->f;
+    const struct run_file *f = m->live->f;
     const struct run_site *site = &f->sites[m->site];
     uint32_t region = run_worker_group(f, m->number)->region, lane = 0;
     char list[NODE_LANES_MAX * 32] = "";
@@ -139,13 +139,13 @@ static void args_paces(const struct local_member *m, struct local_args *a)
     ARGS_PAIR(a, "pace-lanes", "%s", list);
 }
 
-static void args_worker(const struct local_member *m, struct local_args *a)
+static void args_worker(const struct live_member *m, struct live_args *a)
 {
-    const struct run_file *f = m->local->f;
+    const struct run_file *f = m->live->f;
     char address[NET_ADDRESS_BYTES];
 
     args_add(a, "worker");
-    ARGS_PAIR(a, "join", "%s", net_address_format(&m->local->firsts[m->site], address));
+    ARGS_PAIR(a, "join", "%s", net_address_format(&m->live->firsts[m->site], address));
     ARGS_PAIR(a, "name", "%s", m->name);
     ARGS_PAIR(a, "rank", "%u", m->number - f->sites[m->site].workers_first);
     ARGS_PAIR(a, "part", "%u", m->number);
@@ -162,21 +162,21 @@ static void args_worker(const struct local_member *m, struct local_args *a)
     ARGS_PAIR(a, "clocks", "%" PRIu64, f->stop.clocks);
     ARGS_PAIR(a, "evaluate-every", "%u", f->evaluate.every);
     if (app_find(f->job.name)->state != NULL) {
-        ARGS_PAIR(a, "state", "%s/state", m->local->options.dir);
+        ARGS_PAIR(a, "state", "%s/state", m->live->options.dir);
         ARGS_PAIR(a, "state-every", "%u", f->state.every);
     }
     args_paces(m, a);
 }
 
-enum err local_args_make(const struct local_member *m, struct local_args *out)
+enum err live_args_make(const struct live_member *m, struct live_args *out)
 {
-    *out = (struct local_args){.count = 0};
+    *out = (struct live_args){.count = 0};
     /* First a command that ties the process to ours, then its own. */
-    args_add(out, "%s", m->local->options.program);
+    args_add(out, "%s", m->live->options.program);
     args_add(out, "tied");
     args_add(out, "%d", (int)getpid());
     args_add(out, "--");
-    args_add(out, "%s", m->local->options.program);
+    args_add(out, "%s", m->live->options.program);
     if (m->server) {
         args_server(m, out);
     } else {
@@ -186,13 +186,13 @@ enum err local_args_make(const struct local_member *m, struct local_args *out)
     args_add(out, "--json");
     args_add(out, "--no-color");
     if (out->failed) {
-        local_args_free(out);
+        live_args_free(out);
         return ERR_NOMEM;
     }
     return OK;
 }
 
-void local_args_free(struct local_args *args)
+void live_args_free(struct live_args *args)
 {
     for (uint32_t i = 0; i < args->count; i++) {
         mem_free(args->items[i]);

@@ -1,9 +1,9 @@
-/* Several sites in a local run: what their servers are told of each other, what their lanes say,
+/* Several sites in a run of processes: what their servers are told of each other, what their lanes say,
  * and what went between them. */
 
 #include "base/fd.h"
 #include "base/mem.h"
-#include "run/local_state.h"
+#include "run/live_state.h"
 #include "run/sites_file.h"
 
 #include <errno.h>
@@ -15,12 +15,12 @@
 
 enum { SITES_FILE_BYTES_MAX = RUN_FILE_BYTES_MAX };
 
-static uint32_t sites_lanes(const struct local *l)
+static uint32_t sites_lanes(const struct live *l)
 {
     return l->f->sites_count * l->f->lanes;
 }
 
-enum err local_sites_open(struct local *l)
+enum err live_sites_open(struct live *l)
 {
     uint32_t lanes = sites_lanes(l), sites = l->f->sites_count;
 
@@ -33,7 +33,7 @@ enum err local_sites_open(struct local *l)
                : OK;
 }
 
-void local_sites_close(struct local *l)
+void live_sites_close(struct live *l)
 {
     for (uint32_t i = 0; l->statuses != NULL && i < sites_lanes(l); i++) {
         json_decref(l->statuses[i]);
@@ -46,27 +46,27 @@ void local_sites_close(struct local *l)
 
 /* Files. */
 
-void local_sites_path(const struct local *l, uint32_t site, char *out, size_t size)
+void live_sites_path(const struct live *l, uint32_t site, char *out, size_t size)
 {
     (void)snprintf(out, size, "%s/between-%s.yaml", l->options.dir, l->f->sites[site].name);
 }
 
 static void sites_at(const struct run_file *f, uint32_t site, struct net_address *out, void *user)
 {
-    const struct local *l = user;
+    const struct live *l = user;
 
-    local_place(&l->servers[f->sites[site].servers_first], 0, out);
+    live_place(&l->servers[f->sites[site].servers_first], 0, out);
 }
 
-static enum err sites_write_one(struct local *l, uint32_t site, struct text *text)
+static enum err sites_write_one(struct live *l, uint32_t site, struct text *text)
 {
-    char path[LOCAL_PATH_BYTES];
+    char path[LIVE_PATH_BYTES];
     bool good;
     int fd;
 
     text->size = 0;
     run_sites_print(l->f, site, sites_at, l, text);
-    local_sites_path(l, site, path, sizeof(path));
+    live_sites_path(l, site, path, sizeof(path));
     fd = text->failed ? -1 : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) {
         return text->failed ? ERR_NOMEM : ERR_IO;
@@ -75,7 +75,7 @@ static enum err sites_write_one(struct local *l, uint32_t site, struct text *tex
     return close(fd) == 0 && good ? OK : ERR_IO;
 }
 
-enum err local_sites_write(struct local *l)
+enum err live_sites_write(struct live *l)
 {
     struct text text;
     enum err rc;
@@ -93,7 +93,7 @@ enum err local_sites_write(struct local *l)
 
 /* Looking. */
 
-enum err local_sites_watch(struct local *l, int64_t every_ns)
+enum err live_sites_watch(struct live *l, int64_t every_ns)
 {
     uint32_t count = l->f->sites_count == 1 ? 1 : sites_lanes(l), lane = 0;
     struct net_address *lanes = mem_calloc(sites_lanes(l), sizeof(*lanes));
@@ -101,11 +101,11 @@ enum err local_sites_watch(struct local *l, int64_t every_ns)
 
     for (uint32_t i = 0; i < l->f->servers_count && rc == OK; i++) {
         for (uint32_t k = 0; k < l->f->servers[i].lanes; k++) {
-            local_place(&l->servers[i], k, &lanes[lane++]);
+            live_place(&l->servers[i], k, &lanes[lane++]);
         }
     }
     if (rc == OK) {
-        rc = run_watch_create(l->loop, lanes, count, every_ns, local_seen, l, &l->watch);
+        rc = run_watch_create(l->loop, lanes, count, every_ns, live_seen, l, &l->watch);
     }
     mem_free(lanes);
     return rc;
@@ -122,7 +122,7 @@ static uint32_t sites_find(const struct run_file *f, const char *name)
 }
 
 /* Less than before: it is another process. */
-static void sites_count_sent(struct local_sent *s, const json_t *site)
+static void sites_count_sent(struct live_sent *s, const json_t *site)
 {
     json_int_t bytes = json_integer_value(json_object_get(site, "sent_bytes"));
     uint64_t now = bytes < 0 ? 0 : (uint64_t)bytes;
@@ -131,7 +131,7 @@ static void sites_count_sent(struct local_sent *s, const json_t *site)
     s->now = now;
 }
 
-void local_sites_seen(struct local *l, uint32_t lane, const json_t *status)
+void live_sites_seen(struct live *l, uint32_t lane, const json_t *status)
 {
     const json_t *sites = json_object_get(json_object_get(status, "between"), "sites");
 
@@ -148,12 +148,12 @@ void local_sites_seen(struct local *l, uint32_t lane, const json_t *status)
     }
 }
 
-void local_sites_gone(struct local *l, const struct local_member *server)
+void live_sites_gone(struct live *l, const struct live_member *server)
 {
     const struct run_server *servers = l->f->servers;
     uint32_t lane = 0;
 
-    if (l->phase >= LOCAL_CLOSING) {
+    if (l->phase >= LIVE_CLOSING) {
         return; /* What it said last counts. */
     }
     for (uint32_t i = 0; i < server->number; i++) {
@@ -165,7 +165,7 @@ void local_sites_gone(struct local *l, const struct local_member *server)
     }
 }
 
-bool local_sites_settled(const struct local *l)
+bool live_sites_settled(const struct live *l)
 {
     for (uint32_t i = 0; i < sites_lanes(l); i++) {
         const json_t *between = json_object_get(l->statuses[i], "between");
@@ -177,7 +177,7 @@ bool local_sites_settled(const struct local *l)
     return true;
 }
 
-void local_sites_traffic(const struct local *l, struct run_traffic *traffic)
+void live_sites_traffic(const struct live *l, struct run_traffic *traffic)
 {
     const struct run_file *f = l->f;
 
@@ -189,7 +189,7 @@ void local_sites_traffic(const struct local *l, struct run_traffic *traffic)
     }
 }
 
-const struct run_share *local_sites_shares(struct local *l)
+const struct run_share *live_sites_shares(struct live *l)
 {
     if (l->f->sites_count == 1) {
         return NULL;
@@ -224,7 +224,7 @@ static bool sites_wait(const json_t *between, const char *site, char *out, size_
     return true;
 }
 
-void local_sites_waits(const struct local *l, char *out, size_t size)
+void live_sites_waits(const struct live *l, char *out, size_t size)
 {
     bool several = l->f->sites_count > 1;
 

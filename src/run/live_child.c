@@ -1,7 +1,7 @@
-/* Processes of a local run: started, heard, ended. */
+/* Processes of a run of processes: started, heard, ended. */
 
 #include "base/mem.h"
-#include "run/local_state.h"
+#include "run/live_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,17 +14,17 @@ enum { CHILD_WORDS_BYTES = 2048, CHILD_WORDS_LINES = 3 };
 
 /* What it says: lines of JSON. */
 
-static void child_line(struct local_member *m, const char *line, size_t size)
+static void child_line(struct live_member *m, const char *line, size_t size)
 {
     json_t *event = json_loadb(line, size, JSON_REJECT_DUPLICATES, NULL);
 
     if (json_is_object(event)) {
-        local_said(m, event);
+        live_said(m, event);
     }
     json_decref(event);
 }
 
-static void child_take(struct local_member *m, size_t size)
+static void child_take(struct live_member *m, size_t size)
 {
     char *end;
 
@@ -36,12 +36,12 @@ static void child_take(struct local_member *m, size_t size)
         memmove(m->line, m->line + length, m->line_size - length);
         m->line_size -= length;
     }
-    if (m->line_size == LOCAL_LINE_BYTES) {
+    if (m->line_size == LIVE_LINE_BYTES) {
         m->line_size = 0; /* No line of ours is so long. */
     }
 }
 
-static void child_hush(struct local_member *m)
+static void child_hush(struct live_member *m)
 {
     loop_poll_destroy(m->poll);
     m->poll = NULL;
@@ -54,12 +54,12 @@ static void child_hush(struct local_member *m)
 /* All that is there now. */
 static void child_hear(int events, void *user)
 {
-    struct local_member *m = user;
+    struct live_member *m = user;
     ssize_t n;
 
     (void)events;
     while (m->out >= 0) {
-        n = read(m->out, m->line + m->line_size, LOCAL_LINE_BYTES - m->line_size);
+        n = read(m->out, m->line + m->line_size, LIVE_LINE_BYTES - m->line_size);
         if (n > 0) {
             child_take(m, (size_t)n);
         } else if (n < 0 && errno == EINTR) {
@@ -75,7 +75,7 @@ static void child_hear(int events, void *user)
 
 static void child_exited(struct loop_child *child, int64_t status, int signum, void *user)
 {
-    struct local_member *m = user;
+    struct live_member *m = user;
 
     (void)child;
     child_hear(0, m); /* Its last words come first. */
@@ -83,17 +83,17 @@ static void child_exited(struct loop_child *child, int64_t status, int signum, v
     loop_child_destroy(m->child);
     m->child = NULL;
     m->line_size = 0;
-    local_died(m, status, signum);
+    live_died(m, status, signum);
 }
 
 /* Starting. */
 
-static enum err child_files(struct local_member *m, int *out_write, int *log)
+static enum err child_files(struct live_member *m, int *out_write, int *log)
 {
-    char path[LOCAL_PATH_BYTES + 64];
+    char path[LIVE_PATH_BYTES + 64];
     int ends[2];
 
-    (void)snprintf(path, sizeof(path), "%s/%s.log", m->local->options.dir, m->name);
+    (void)snprintf(path, sizeof(path), "%s/%s.log", m->live->options.dir, m->name);
     *log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (*log < 0) {
         return ERR_IO;
@@ -108,22 +108,22 @@ static enum err child_files(struct local_member *m, int *out_write, int *log)
     return OK;
 }
 
-static enum err child_spawn(struct local_member *m, int out, int log)
+static enum err child_spawn(struct live_member *m, int out, int log)
 {
     struct loop_child_config config = {
         .stdout_fd = out, .stderr_fd = log, .exited = child_exited, .user = m};
-    struct local_args args;
-    enum err rc = local_args_make(m, &args);
+    struct live_args args;
+    enum err rc = live_args_make(m, &args);
 
     if (rc == OK) {
         config.argv = (const char *const *)args.items;
-        rc = loop_child_spawn(m->local->loop, &config, &m->child);
-        local_args_free(&args);
+        rc = loop_child_spawn(m->live->loop, &config, &m->child);
+        live_args_free(&args);
     }
     return rc;
 }
 
-enum err local_start(struct local_member *m)
+enum err live_start(struct live_member *m)
 {
     int out = -1, log = -1;
     enum err rc = child_files(m, &out, &log);
@@ -131,7 +131,7 @@ enum err local_start(struct local_member *m)
     if (rc != OK) {
         return rc;
     }
-    rc = loop_poll_create(m->local->loop, m->out, child_hear, m, &m->poll);
+    rc = loop_poll_create(m->live->loop, m->out, child_hear, m, &m->poll);
     if (rc == OK) {
         loop_poll_want(m->poll, LOOP_READABLE);
         rc = child_spawn(m, out, log);
@@ -145,11 +145,11 @@ enum err local_start(struct local_member *m)
     m->ready = false;
     m->stopped = false;
     m->lives++;
-    m->started_ns = local_now(m->local);
+    m->started_ns = live_now(m->live);
     return OK;
 }
 
-void local_signal(struct local_member *m, int signum)
+void live_signal(struct live_member *m, int signum)
 {
     if (m->child != NULL) {
         /* It may have ended just now: then its end is on the way to us. */
@@ -159,9 +159,9 @@ void local_signal(struct local_member *m, int signum)
     }
 }
 
-void local_release(struct local_member *m)
+void live_release(struct live_member *m)
 {
-    local_signal(m, SIGKILL);
+    live_signal(m, SIGKILL);
     loop_child_destroy(m->child);
     m->child = NULL;
     child_hush(m);
@@ -173,14 +173,14 @@ void local_release(struct local_member *m)
 
 /* Its last words: what was printed last, without the hints of where to read more. */
 
-static size_t child_log_tail(const struct local_member *m, char out[CHILD_WORDS_BYTES])
+static size_t child_log_tail(const struct live_member *m, char out[CHILD_WORDS_BYTES])
 {
-    char path[LOCAL_PATH_BYTES + 64];
+    char path[LIVE_PATH_BYTES + 64];
     off_t size;
     ssize_t n = 0;
     int fd;
 
-    (void)snprintf(path, sizeof(path), "%s/%s.log", m->local->options.dir, m->name);
+    (void)snprintf(path, sizeof(path), "%s/%s.log", m->live->options.dir, m->name);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return 0;
@@ -218,7 +218,7 @@ static bool child_error(const char *line, char *out, size_t size)
     return error != NULL;
 }
 
-void local_last_words(const struct local_member *m, char *out, size_t size)
+void live_last_words(const struct live_member *m, char *out, size_t size)
 {
     char tail[CHILD_WORDS_BYTES];
     const char *lines[CHILD_WORDS_LINES];

@@ -1,7 +1,7 @@
 /* Local runs whose members are impostors: scripts that say and do what no member of ours would. The
  * real ones are in tests/e2e/run_test.py. */
 
-#include "run/local.h"
+#include "run/live.h"
 
 #include "base/mem.h"
 #include "run/sites_file.h"
@@ -34,7 +34,7 @@ struct stage {
     char dir[32];
     char program[64];
     struct run_file *file;
-    struct run_local_result result;
+    struct run_live_result result;
     struct err_text text;
     uint32_t rows;
     double objective;
@@ -96,7 +96,7 @@ static void stage_over(const struct run_picture *picture, const struct run_resul
 static void stage_open(struct stage *s)
 {
     memset(s, 0, sizeof(*s));
-    (void)snprintf(s->dir, sizeof(s->dir), "/tmp/strait-local-XXXXXX");
+    (void)snprintf(s->dir, sizeof(s->dir), "/tmp/strait-live-XXXXXX");
     assert_non_null(mkdtemp(s->dir));
     (void)snprintf(s->program, sizeof(s->program), "%s/strait", s->dir);
     assert_int_equal(run_file_parse("a.yaml", NULL, yaml, strlen(yaml), &s->file, &s->text), OK);
@@ -147,9 +147,9 @@ static enum err stage_run(struct stage *s)
                                   .show = stage_show,
                                   .over = stage_over,
                                   .user = s};
-    struct run_local_options options = {.program = s->program, .dir = s->dir};
+    struct run_live_options options = {.program = s->program, .dir = s->dir};
 
-    return run_local(s->file, &watcher, &options, &s->result, &s->text);
+    return run_live(s->file, &watcher, &options, &s->result, &s->text);
 }
 
 /* A server that is ready, until a signal. */

@@ -2,18 +2,18 @@
  * send is paced to the rates of the topology's links; delay and loss are not emulated. A member
  * that was killed is started again; one that ends with an error ends the run. */
 
-#ifndef RUN_LOCAL_H
-#define RUN_LOCAL_H
+#ifndef RUN_LIVE_H
+#define RUN_LIVE_H
 
 #include "run/backend.h"
 
-struct run_local_options {
+struct run_live_options {
     const char *program; /* The path of `strait`. */
     const char *dir; /* For the members' own words (NAME.log), checkpoints and workers' state. */
     bool temporary;  /* The folder goes with the run. */
 };
 
-struct run_local_result {
+struct run_live_result {
     struct run_result base;
     uint32_t kills;    /* Members that were killed, by faults of the file or by somebody. */
     uint32_t restarts; /* Members that were started again. */
@@ -21,8 +21,8 @@ struct run_local_result {
 
 /* Run it. ERR_NOMEM, ERR_IO, or what is wrong with the job, with @text; a run that did not get to
  * its end is no error but a result. No process is left behind, in any case. */
-MUST_USE enum err run_local(const struct run_file *f, const struct run_watcher *watcher,
-                            const struct run_local_options *options,
-                            struct run_local_result *result_out, struct err_text *text);
+MUST_USE enum err run_live(const struct run_file *f, const struct run_watcher *watcher,
+                           const struct run_live_options *options,
+                           struct run_live_result *result_out, struct err_text *text);
 
 #endif

@@ -1,0 +1,131 @@
+/* What members of a run of processes say of themselves, and what lanes say of them. */
+
+#include "run/live_state.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static bool live_field(const json_t *event, const char *key, int64_t *out)
+{
+    const json_t *value = json_object_get(event, key);
+
+    *out = json_integer_value(value);
+    return json_is_integer(value);
+}
+
+/* What is not a number cannot be written in JSON. */
+static double live_real(const json_t *event, const char *key)
+{
+    const json_t *value = json_object_get(event, key);
+
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+static void live_lanes(struct live_member *m, const json_t *event)
+{
+    const json_t *lanes = json_object_get(event, "lanes");
+
+    for (uint32_t i = 0; i < json_array_size(lanes) && i < m->live->f->lanes; i++) {
+        const json_t *lane = json_array_get(lanes, i);
+
+        m->now[i].sent = (uint64_t)json_integer_value(json_array_get(lane, 0));
+        m->now[i].received = (uint64_t)json_integer_value(json_array_get(lane, 1));
+    }
+}
+
+static void live_worker_clock(struct live_member *m, const json_t *event)
+{
+    struct run_clock c = {.rebased = json_is_true(json_object_get(event, "rebased")),
+                          .loss_sum = live_real(event, "loss_sum")};
+    int64_t clock, next, samples;
+
+    if (!live_field(event, "clock", &clock) || !live_field(event, "next", &next) ||
+        !live_field(event, "samples", &samples) || !live_field(event, "read_ns", &c.read_ns) ||
+        !live_field(event, "compute_ns", &c.compute_ns) ||
+        !live_field(event, "end_ns", &c.end_ns) || clock < 1 || next <= clock || samples < 0) {
+        return;
+    }
+    c.clock = (uint64_t)clock;
+    c.next = (uint64_t)next;
+    c.samples = (uint32_t)samples;
+    m->quick = 0;
+    live_lanes(m, event);
+    run_tally_clock(m->live->tally, m->number, &c, live_now(m->live));
+    if (c.rebased) {
+        live_event(m->live, "rebased", m->name,
+                   "clock %" PRIu64 " may not count, goes on with %" PRIu64, c.clock, c.next);
+    }
+}
+
+static void live_worker_evaluated(struct live_member *m, const json_t *event)
+{
+    struct run_evaluation e = {.score = {.objective_sum = live_real(event, "objective_sum"),
+                                         .count = live_real(event, "count"),
+                                         .correct = live_real(event, "correct"),
+                                         .tested = live_real(event, "tested")}};
+    int64_t clock;
+
+    if (live_field(event, "clock", &clock) && clock >= 1) {
+        e.clock = (uint64_t)clock;
+        run_tally_evaluated(m->live->tally, m->number, &e, live_now(m->live));
+        live_judge(m->live);
+    }
+}
+
+static void live_worker_said(struct live_member *m, const char *kind, const json_t *event)
+{
+    const char *text = json_string_value(json_object_get(event, "text"));
+    int64_t clock = 1;
+
+    if (strcmp(kind, "joined") == 0 && live_field(event, "clock", &clock) && clock >= 1) {
+        m->ready = true;
+        m->joined = true;
+        run_tally_joined(m->live->tally, m->number, (uint64_t)clock);
+        live_event(m->live, "joined", m->name, "from clock %" PRId64, clock);
+    } else if (strcmp(kind, "clock") == 0) {
+        live_worker_clock(m, event);
+    } else if (strcmp(kind, "evaluated") == 0) {
+        live_worker_evaluated(m, event);
+    } else if (strcmp(kind, "left") == 0) {
+        live_lanes(m, event);
+    } else if (strcmp(kind, "notice") == 0 || strcmp(kind, "waiting") == 0) {
+        live_event(m->live, kind, m->name, "%s", text == NULL ? "" : text);
+    }
+}
+
+void live_said(struct live_member *m, const json_t *event)
+{
+    const char *kind = json_string_value(json_object_get(event, "event"));
+
+    if (kind == NULL) {
+        return;
+    }
+    if (!m->server) {
+        live_worker_said(m, kind, event);
+    } else if (strcmp(kind, "ready") == 0) {
+        live_server_ready(m);
+    }
+}
+
+void live_seen(uint32_t lane, const struct json_t *status, void *user)
+{
+    struct live *l = user;
+    const json_t *members = json_object_get(status, "members");
+
+    live_sites_seen(l, lane, status);
+    live_settled(l);
+    if (lane % l->f->lanes != 0) {
+        return; /* The first of a site speaks for all. */
+    }
+    for (size_t i = 0; i < json_array_size(members); i++) {
+        const json_t *member = json_array_get(members, i);
+        const char *name = json_string_value(json_object_get(member, "name"));
+        struct live_member *m = name == NULL ? NULL : live_find(l, name);
+
+        if (m != NULL && !m->server) {
+            m->state =
+                json_is_true(json_object_get(member, "waited_for")) ? "computing" : "waiting";
+        }
+    }
+}
