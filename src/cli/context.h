@@ -11,6 +11,8 @@
 #include "cli/error.h"
 #include "cli/parse.h"
 
+struct net_detours;
+
 #include <jansson.h>
 #include <stdio.h>
 
@@ -41,7 +43,8 @@ struct cli_context {
     bool quiet;
     bool progress; /* stderr is a terminal and nobody asked for quiet: animation is welcome. */
     int width;     /* Columns for running text. */
-    int out_errno; /* Why stdout could not be written; zero: it could. */
+    const struct net_detours *detours; /* See cli/detour.h; NULL: none. */
+    int out_errno;                     /* Why stdout could not be written; zero: it could. */
 };
 
 /* Options and arguments of the command. Each CHECKs that the table has an option of that name. */

@@ -15,7 +15,8 @@ static enum cli_exit member_open_tls(struct cli_context *ctx, struct cli_member 
                                     .key_path = files.key,
                                     .ca_path = files.ca,
                                     .roles_accepted = roles | WIRE_ROLE_OPERATOR,
-                                    .roles_dialled = roles};
+                                    .roles_dialled = roles,
+                                    .options = {.detours = ctx->detours}};
     struct err_text text = {""};
     enum cli_exit status = security_find(ctx, &files);
     enum err rc;
@@ -40,8 +41,10 @@ static enum cli_exit member_no_memory(struct cli_context *ctx, enum err rc)
     return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot start: %s", err_string(rc));
 }
 
-static enum err member_open_parts(struct cli_member *m, const struct cli_member_config *config)
+static enum err member_open_parts(struct cli_context *ctx, struct cli_member *m,
+                                  const struct cli_member_config *config)
 {
+    struct net_socket_options options = {.detours = ctx->detours};
     enum err rc = loop_create(&m->loop);
 
     if (rc == OK) {
@@ -51,7 +54,7 @@ static enum err member_open_parts(struct cli_member *m, const struct cli_member_
         rc = obs_registry_create(MEMBER_SERIES, &m->registry);
     }
     if (rc == OK) {
-        net_socket_transport_init(&m->plain, m->loop, NULL);
+        net_socket_transport_init(&m->plain, m->loop, &options);
         m->transport = &m->plain.base;
         rc = pki_identity_make(config->role, "none", config->name, &m->identity, NULL);
     }
@@ -68,7 +71,7 @@ enum cli_exit cli_member_open(struct cli_context *ctx, struct cli_member *m,
     enum err rc;
 
     *m = (struct cli_member){.loop = NULL};
-    rc = member_open_parts(m, config);
+    rc = member_open_parts(ctx, m, config);
     if (rc != OK) {
         return member_no_memory(ctx, rc);
     }

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "cli/advertise.h"
 #include "cli/commands.h"
+#include "cli/detour.h"
 #include "cli/worker_job.h"
 #include "loop/loop.h"
 
@@ -27,6 +28,7 @@ struct server {
     struct node_server *node;
     json_t *statuses[SERVER_LANES_MAX]; /* The answers to one look. */
     uint32_t answers_due;
+    int64_t status_due_ns;
     bool ready;
     bool said; /* That it is ready. */
     bool stopping;
@@ -66,6 +68,16 @@ static json_t *server_report(struct server *s)
     return report;
 }
 
+/* When to look again. */
+static int64_t server_look_ns(const struct server *s)
+{
+    bool many = json_object_size(s->news.members) >= SERVER_MANY;
+    int64_t ns = (many ? SERVER_LOOK_MANY_MS : SERVER_LOOK_MS) * INT64_C(1000000);
+
+    return s->plan.status_every_ns > 0 && s->plan.status_every_ns < ns ? s->plan.status_every_ns
+                                                                       : ns;
+}
+
 static void server_looked(struct server *s)
 {
     json_t *report;
@@ -82,11 +94,12 @@ static void server_looked(struct server *s)
         }
     }
     server_say_news(s->ctx, &s->news, report, loop_now_ns(s->loop));
+    if (s->plan.status_every_ns > 0 && loop_now_ns(s->loop) >= s->status_due_ns) {
+        s->status_due_ns = loop_now_ns(s->loop) + s->plan.status_every_ns;
+        server_say_status(s->ctx, report);
+    }
     json_decref(report);
-    loop_timer_start_in(
-        &s->look,
-        (json_object_size(s->news.members) < SERVER_MANY ? SERVER_LOOK_MS : SERVER_LOOK_MANY_MS) *
-            INT64_C(1000000));
+    loop_timer_start_in(&s->look, server_look_ns(s));
 }
 
 static void server_answered(uint32_t index, struct json_t *status, void *user)
@@ -217,6 +230,7 @@ static enum err server_open(struct server *s, struct err_text *text)
         .listen = p->listen,
         .first = p->first,
         .store = p->store,
+        .options = {.detours = s->ctx->detours},
         .pace_bytes_per_s = p->pace_bytes_per_s,
         .in_flight_bytes = p->in_flight_bytes,
         .events = &server_events,
@@ -245,7 +259,8 @@ static enum err server_open(struct server *s, struct err_text *text)
             .ca_path = p->files.ca,
             .crl_path = p->files.crl[0] != '\0' ? p->files.crl : NULL,
             .roles_accepted = WIRE_ROLE_WORKER | WIRE_ROLE_SERVER | WIRE_ROLE_OPERATOR,
-            .roles_dialled = WIRE_ROLE_SERVER};
+            .roles_dialled = WIRE_ROLE_SERVER,
+            .options = {.detours = s->ctx->detours}};
     }
     return node_server_create(&config, &s->node, text);
 }
@@ -297,6 +312,9 @@ static enum cli_exit server_run(struct cli_context *ctx)
 
     s = (struct server){.ctx = ctx};
     status = server_plan_read(ctx, &s.plan);
+    if (status == CLI_DONE) {
+        status = cli_detours_read(ctx);
+    }
     server_origin(&s.plan);
     if (status == CLI_DONE && s.plan.index > 0) {
         status = server_first_ask(ctx, &s.plan);
@@ -332,6 +350,7 @@ static const struct cli_option server_options[] = {
              "with one --insecure on 127.0.0.1"},
     {.name = "advertise", .placeholder = "HOST",
      .help = "the name or address that others reach this machine by"},
+    DETOUR_OPTION,
     {.name = "cert", .placeholder = "DIR", .kind = CLI_DIR,
      .help = "the folder with the server's certificate"},
     {.name = "name", .placeholder = "NAME",
@@ -387,6 +406,9 @@ static const struct cli_option server_options[] = {
      .max = INT64_C(1) << 40,
      .help = "most memory for what comes, waits and goes, beside twice the tables; default: 64 MiB "
              "and 128 MiB per worker, taken as it is needed; at least 4 MiB per worker"},
+    {.name = "status-every", .placeholder = "TIME", .kind = CLI_DURATION, .min = 10000,
+     .max = INT64_C(3600) * 1000000,
+     .help = "with --json: print how each lane is so often, as strait status --json has it"},
     WORKER_JOB_OPTIONS(", and tells the workers that have none of their own"),
     {.name = "stop-objective", .placeholder = "NUMBER", .kind = CLI_DECIMAL,
      .help = "workers stop when the objective is as good as this"},
@@ -415,8 +437,8 @@ const struct cli_command cli_command_server = {
             "Several sites may share one model: each has its own servers and workers and a whole "
             "copy, and tells the others what is significant. --between names them all, by the "
             "address of each one's first server; this server finds its own site in the list.",
-            "With --json it prints one line when it is ready, with all addresses, and one when it "
-            "has stopped.",
+            "With --json it prints one line when it is ready, with all addresses, one when it has "
+            "stopped, and with --status-every some in between.",
             NULL},
     .options = server_options,
     .examples =

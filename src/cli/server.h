@@ -34,6 +34,7 @@ struct server_plan {
     uint64_t pace_bytes_per_s;
     uint64_t in_flight_bytes; /* Zero: by the number of workers. */
     struct run_sites *sites;  /* Other sites; NULL: there are none. */
+    int64_t status_every_ns;  /* Zero: not said. */
 };
 
 /* Read the options but those of the site. The error is printed. */
@@ -91,6 +92,9 @@ void server_news_deinit(struct server_news *news);
 /* All that can be said once it is ready; as one line of JSON, or for people. */
 void server_say_ready(struct cli_context *ctx, const struct server_plan *plan,
                       const struct node_server *server, const json_t *report);
+
+/* Say how each of our lanes is: one line of JSON for each. */
+void server_say_status(struct cli_context *ctx, const json_t *report);
 
 /* Print an event as one line of JSON. @object gets a "schema" and is released. */
 void server_say_json(struct cli_context *ctx, json_t *object);

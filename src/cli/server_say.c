@@ -31,6 +31,19 @@ void server_say_json(struct cli_context *ctx, json_t *object)
     cli_flush(ctx);
 }
 
+void server_say_status(struct cli_context *ctx, const json_t *report)
+{
+    const json_t *lanes = json_object_get(report, "lanes");
+
+    for (size_t i = 0; i < json_array_size(lanes); i++) {
+        const json_t *lane = json_array_get(lanes, i);
+
+        server_say_json(ctx, json_pack("{s:s, s:O, s:O?}", "event", "status", "lane",
+                                       json_object_get(lane, "lane"), "status",
+                                       json_object_get(lane, "status")));
+    }
+}
+
 /* Commands for others. */
 
 /* The options by which they get past the door. */

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "cli/commands.h"
+#include "cli/detour.h"
 #include "cli/security.h"
 #include "cli/worker_job.h"
 #include "loop/clock.h"
@@ -364,6 +365,7 @@ static enum cli_exit worker_door(struct cli_context *ctx, struct run_process_con
         return cli_error(ctx, CLI_ERROR_MISSING_ARGUMENT, NULL,
                          "worker: where is the site? Say --join ADDRESS; its server prints it");
     }
+    config->options.detours = ctx->detours;
     status = security_address(ctx, "join", join, &config->join);
     if (status != CLI_DONE || config->join.scheme != NET_SCHEME_TLS) {
         return status == CLI_DONE ? worker_identity(ctx, config->rank, config) : status;
@@ -377,6 +379,7 @@ static enum cli_exit worker_door(struct cli_context *ctx, struct run_process_con
             .crl_path = files->crl[0] != '\0' ? files->crl : NULL,
             .roles_accepted = WIRE_ROLE_SERVER,
             .roles_dialled = WIRE_ROLE_SERVER,
+            .options = {.detours = ctx->detours},
         };
     }
     return status;
@@ -476,6 +479,9 @@ static enum cli_exit worker_run(struct cli_context *ctx)
         status = worker_place(ctx, &w, &config.rank);
     }
     if (status == CLI_DONE) {
+        status = cli_detours_read(ctx);
+    }
+    if (status == CLI_DONE) {
         status = worker_paces(ctx, &w);
     }
     if (status == CLI_DONE) {
@@ -527,6 +533,7 @@ const struct cli_command cli_command_worker = {
             {.name = "join",
              .placeholder = "ADDRESS",
              .help = "where the site's first server is, as it printed it"},
+            DETOUR_OPTION,
             {.name = "cert",
              .placeholder = "DIR",
              .kind = CLI_DIR,

@@ -194,13 +194,13 @@ enum err net_dialer_start(struct loop *loop, const struct net_address *to,
     }
     d->loop = loop;
     d->options = *options;
-    d->to = *to;
+    d->to = *net_detours_find(options->detours, to);
     d->fd = -1;
     d->last = ERR_UNREACHABLE;
     d->done = done;
     d->user = user;
     loop_task_init(&d->next, loop, net_dialer_try, d);
-    rc = to->scheme == NET_SCHEME_UNIX ? net_dialer_unix(d) : net_dialer_resolve(d);
+    rc = d->to.scheme == NET_SCHEME_UNIX ? net_dialer_unix(d) : net_dialer_resolve(d);
     if (rc != OK) {
         mem_free(d);
         return rc;

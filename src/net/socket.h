@@ -5,6 +5,7 @@
 #define NET_SOCKET_H
 
 #include "loop/loop.h"
+#include "net/detour.h"
 #include "net/stream.h"
 
 enum { NET_CONGESTION_BYTES = 16 };
@@ -15,7 +16,8 @@ struct net_socket_options {
     uint64_t pacing_bytes_per_s;
     uint32_t send_buffer_bytes;
     uint32_t receive_buffer_bytes;
-    uint32_t unsent_bytes_max; /* TCP_NOTSENT_LOWAT: what control cannot overtake. */
+    uint32_t unsent_bytes_max;         /* TCP_NOTSENT_LOWAT: what control cannot overtake. */
+    const struct net_detours *detours; /* Outlives the connection; NULL: none. */
 };
 
 struct net_socket_transport {

@@ -38,9 +38,10 @@ struct node_server_config {
                                 * port 0 the system chooses all of them. */
     struct net_address first;  /* Lane 0 of the site; if .first_number is not zero. */
     struct net_tls_config tls; /* Without .cert_path: in the clear. */
-    const char *store;         /* A folder; NULL: no checkpoints. */
-    uint64_t pace_bytes_per_s; /* Towards each peer; zero: no limit. */
-    uint64_t in_flight_bytes;  /* Of all its lanes, as in node/lane.h. */
+    struct net_socket_options options; /* Of its connections; with TLS they are in .tls. */
+    const char *store;                 /* A folder; NULL: no checkpoints. */
+    uint64_t pace_bytes_per_s;         /* Towards each peer; zero: no limit. */
+    uint64_t in_flight_bytes;          /* Of all its lanes, as in node/lane.h. */
     const struct node_server_events *events;
     /* What happens on a lane, line by line. On the thread of that lane. May be NULL. */
     void (*trace)(uint32_t lane, const char *line, void *user);

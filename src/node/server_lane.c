@@ -41,7 +41,7 @@ static enum err server_lane_transport(struct server_lane *l, struct err_text *te
     enum err rc;
 
     if (config->tls.cert_path == NULL) {
-        net_socket_transport_init(&l->plain, loop, NULL);
+        net_socket_transport_init(&l->plain, loop, &config->options);
         l->transport = &l->plain.base;
         return OK;
     }

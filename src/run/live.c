@@ -16,14 +16,12 @@
 
 enum {
     LIVE_TICK_MS = 50,
-    LIVE_STATUS_MS = 500,
     LIVE_AGAIN_MS = 500,     /* A member that was killed is back after this. */
     LIVE_QUICK_MS = 2000,    /* A life that is shorter is no life; */
     LIVE_QUICK_MAX = 5,      /* so many in a row are the end. */
     LIVE_START_S = 120,      /* For all servers to be ready. */
     LIVE_LEAVE_S = 30,       /* For workers to leave, */
     LIVE_SETTLE_S = 20,      /* for sites to share the rest, */
-    LIVE_SETTLE_MS = 100,    /* which is looked at so often, */
     LIVE_CLOSE_S = 20,       /* and for servers to stop. */
     LIVE_PORT_FIRST = 20000, /* Below those that the system gives to who dials. */
     LIVE_PORT_COUNT = 12000,
@@ -105,7 +103,6 @@ static void live_settle(struct live *l)
     }
     l->phase = LIVE_SETTLING;
     live_set_limit(l, LIVE_SETTLE_S);
-    run_watch_every(l->watch, (int64_t)LIVE_SETTLE_MS * 1000000);
 }
 
 void live_settled(struct live *l)
@@ -213,10 +210,7 @@ static void live_train(struct live *l)
     for (uint32_t i = 0; i < l->faults_count; i++) {
         loop_timer_start_in(&l->faults[i].timer, l->faults[i].action.at_ns);
     }
-    if (live_sites_watch(l, (int64_t)LIVE_STATUS_MS * 1000000) != OK) {
-        l->watch = NULL; /* Nobody is told who waits; training goes on. */
-    }
-    for (uint32_t i = 0; i < l->f->workers; i++) {
+    for (uint32_t i = 0; i < l->f->workers && l->phase == LIVE_TRAINING; i++) {
         live_start_or_fail(&l->workers[i]);
     }
 }
@@ -260,7 +254,7 @@ void live_begin(struct live *l)
                   strerror(errno));
         return;
     }
-    for (uint32_t i = 0; i < l->f->sites_count; i++) {
+    for (uint32_t i = 0; i < l->f->sites_count && l->phase == LIVE_STARTING; i++) {
         live_start_or_fail(&l->servers[l->f->sites[i].servers_first]);
     }
 }
@@ -286,7 +280,7 @@ void live_server_ready(struct live_member *m)
     m->bound = true;
     if (m->number == site->servers_first) {
         live_place(m, 0, &l->firsts[m->site]);
-        for (uint32_t i = 1; i < site->servers_count; i++) {
+        for (uint32_t i = 1; i < site->servers_count && l->phase == LIVE_STARTING; i++) {
             live_start_or_fail(&l->servers[m->number + i]);
         }
     }
@@ -633,7 +627,6 @@ static void live_destroy(struct live *l)
     for (uint32_t i = 0; i < l->faults_count; i++) {
         loop_timer_deinit(&l->faults[i].timer);
     }
-    run_watch_destroy(l->watch);
     live_sites_close(l);
     loop_timer_deinit(&l->tick);
     loop_timer_deinit(&l->limit);

@@ -86,6 +86,7 @@ static void args_server(const struct live_member *m, struct live_args *a)
     ARGS_PAIR(a, "servers", "%u", s->servers_count);
     ARGS_PAIR(a, "index", "%u", m->number - s->servers_first);
     ARGS_PAIR(a, "lanes", "%s", lanes);
+    ARGS_PAIR(a, "status-every", "%dms", LIVE_STATUS_MS);
     if (f->checkpoint.every > 0) {
         ARGS_PAIR(a, "store", "%s/checkpoints/%s", l->options.dir, m->name);
     }

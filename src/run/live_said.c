@@ -94,23 +94,8 @@ static void live_worker_said(struct live_member *m, const char *kind, const json
     }
 }
 
-void live_said(struct live_member *m, const json_t *event)
+static void live_seen(struct live *l, uint32_t lane, const json_t *status)
 {
-    const char *kind = json_string_value(json_object_get(event, "event"));
-
-    if (kind == NULL) {
-        return;
-    }
-    if (!m->server) {
-        live_worker_said(m, kind, event);
-    } else if (strcmp(kind, "ready") == 0) {
-        live_server_ready(m);
-    }
-}
-
-void live_seen(uint32_t lane, const struct json_t *status, void *user)
-{
-    struct live *l = user;
     const json_t *members = json_object_get(status, "members");
 
     live_sites_seen(l, lane, status);
@@ -127,5 +112,33 @@ void live_seen(uint32_t lane, const struct json_t *status, void *user)
             m->state =
                 json_is_true(json_object_get(member, "waited_for")) ? "computing" : "waiting";
         }
+    }
+}
+
+/* How a lane of a server is. */
+static void live_server_status(struct live_member *m, const json_t *event)
+{
+    const json_t *status = json_object_get(event, "status");
+    int64_t lane;
+
+    if (json_is_object(status) && live_field(event, "lane", &lane) && lane >= 0 &&
+        lane < m->live->f->lanes && m->live->phase >= LIVE_TRAINING) {
+        live_seen(m->live, m->site * m->live->f->lanes + (uint32_t)lane, status);
+    }
+}
+
+void live_said(struct live_member *m, const json_t *event)
+{
+    const char *kind = json_string_value(json_object_get(event, "event"));
+
+    if (kind == NULL) {
+        return;
+    }
+    if (!m->server) {
+        live_worker_said(m, kind, event);
+    } else if (strcmp(kind, "ready") == 0) {
+        live_server_ready(m);
+    } else if (strcmp(kind, "status") == 0) {
+        live_server_status(m, event);
     }
 }

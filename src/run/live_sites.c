@@ -1,5 +1,5 @@
-/* Several sites in a run of processes: what their servers are told of each other, what their lanes say,
- * and what went between them. */
+/* Several sites in a run of processes: what their servers are told of each other, what their lanes
+ * say, and what went between them. */
 
 #include "base/fd.h"
 #include "base/mem.h"
@@ -92,24 +92,6 @@ enum err live_sites_write(struct live *l)
 }
 
 /* Looking. */
-
-enum err live_sites_watch(struct live *l, int64_t every_ns)
-{
-    uint32_t count = l->f->sites_count == 1 ? 1 : sites_lanes(l), lane = 0;
-    struct net_address *lanes = mem_calloc(sites_lanes(l), sizeof(*lanes));
-    enum err rc = lanes == NULL ? ERR_NOMEM : OK;
-
-    for (uint32_t i = 0; i < l->f->servers_count && rc == OK; i++) {
-        for (uint32_t k = 0; k < l->f->servers[i].lanes; k++) {
-            live_place(&l->servers[i], k, &lanes[lane++]);
-        }
-    }
-    if (rc == OK) {
-        rc = run_watch_create(l->loop, lanes, count, every_ns, live_seen, l, &l->watch);
-    }
-    mem_free(lanes);
-    return rc;
-}
 
 static uint32_t sites_find(const struct run_file *f, const char *name)
 {

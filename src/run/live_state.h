@@ -7,15 +7,15 @@
 #include "loop/loop.h"
 #include "run/live.h"
 #include "run/process.h"
-#include "run/watch.h"
 #include "sim/scenario.h"
 
 #include <jansson.h>
 
 enum {
     LIVE_ARGS_MAX = 160,
-    LIVE_LINE_BYTES = 32 * 1024, /* Of what a member says about itself. */
+    LIVE_LINE_BYTES = 256 * 1024, /* Of what a member says about itself. */
     LIVE_PATH_BYTES = 1200,
+    LIVE_STATUS_MS = 200, /* How often servers say how they are. */
 };
 
 enum live_phase {
@@ -88,9 +88,8 @@ struct live {
     struct live_member *servers;
     struct live_member *workers;
     struct net_address *firsts; /* By site: lane 0. */
-    struct run_watch *watch;
-    json_t **statuses;      /* By site and lane: what it said last; NULL: nothing yet. */
-    struct live_sent *sent; /* By site, lane and other site. */
+    json_t **statuses;          /* By site and lane: what it said last; NULL: nothing yet. */
+    struct live_sent *sent;     /* By site, lane and other site. */
     struct run_share *shares;
     uint32_t port_tries;
     bool watched; /* Some lane has answered. */
@@ -122,9 +121,8 @@ struct live_member *live_find(struct live *l, const char *name); /* NULL: nobody
 
 void live_begin(struct live *l); /* Choose ports, and start the first server of each site. */
 
-/* live_said.c: a line of a member, and the status of a lane. */
+/* live_said.c: a line of a member. */
 void live_said(struct live_member *m, const json_t *event);
-void live_seen(uint32_t lane, const struct json_t *status, void *user);
 
 /* live_sites.c */
 MUST_USE enum err live_sites_open(struct live *l);
@@ -132,8 +130,6 @@ void live_sites_close(struct live *l);
 /* Tell the servers of each site of the others: a file for each. */
 MUST_USE enum err live_sites_write(struct live *l);
 void live_sites_path(const struct live *l, uint32_t site, char *out, size_t size);
-/* Lanes to be looked at: all, or the first if there is only one site. */
-MUST_USE enum err live_sites_watch(struct live *l, int64_t every_ns);
 void live_sites_seen(struct live *l, uint32_t lane, const json_t *status);
 void live_sites_gone(struct live *l, const struct live_member *server); /* It has ended. */
 bool live_sites_settled(const struct live *l);

@@ -262,7 +262,7 @@ static enum err process_open_node(struct run_process *p, struct err_text *text)
     if (rc == OK && c->tls.cert_path != NULL) {
         rc = process_open_tls(p, &config, text);
     } else {
-        net_socket_transport_init(&p->plain, config.loop, NULL);
+        net_socket_transport_init(&p->plain, config.loop, &c->options);
         config.transport = &p->plain.base;
         config.insecure = true;
     }

@@ -31,11 +31,12 @@ struct run_process_events {
 };
 
 struct run_process_config {
-    struct net_address join;      /* Lane 0 of the site. */
-    struct net_tls_config tls;    /* Without .cert_path: in the clear, ... */
-    struct pki_identity identity; /* ... and who we say we are. */
-    uint32_t rank;                /* NODE_RANK_ANY: the site gives one. */
-    bool has_part;                /* .part of the data is its; else that of its rank. */
+    struct net_address join;           /* Lane 0 of the site. */
+    struct net_tls_config tls;         /* Without .cert_path: in the clear, ... */
+    struct net_socket_options options; /* Then, of its connections. */
+    struct pki_identity identity;      /* ... and who we say we are. */
+    uint32_t rank;                     /* NODE_RANK_ANY: the site gives one. */
+    bool has_part;                     /* .part of the data is its; else that of its rank. */
     uint32_t part;
     uint16_t streams;          /* Zero: 1. */
     uint64_t pool_bytes;       /* Zero: 1 GiB. */
