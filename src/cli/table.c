@@ -17,6 +17,7 @@ const struct cli_command *const cli_commands[] = {
     &cli_command_compare,
     &cli_command_worker,
     &cli_command_sim,
+    &cli_command_proxy,
     &cli_command_bench,
     &cli_command_bench_codec,
     &cli_command_bench_net,

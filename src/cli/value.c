@@ -20,8 +20,9 @@ static const struct value_unit value_sizes[] = {
 };
 
 static const struct value_unit value_rates[] = {
-    {"", 1},       {"bit", 1}, {"k", 1e3},    {"K", 1e3},  {"kbit", 1e3},  {"M", 1e6},
-    {"Mbit", 1e6}, {"G", 1e9}, {"Gbit", 1e9}, {"T", 1e12}, {"Tbit", 1e12}, {NULL, 0},
+    {"", 1},       {"bit", 1},    {"k", 1e3},     {"K", 1e3},     {"kbit", 1e3},
+    {"M", 1e6},    {"mbit", 1e6}, {"Mbit", 1e6},  {"G", 1e9},     {"gbit", 1e9},
+    {"Gbit", 1e9}, {"T", 1e12},   {"tbit", 1e12}, {"Tbit", 1e12}, {NULL, 0},
 };
 
 static const struct value_unit value_durations[] = {

@@ -205,6 +205,10 @@ static enum err net_acceptor_open(struct net_acceptor *a, const struct net_addre
     enum err rc = at->scheme == NET_SCHEME_UNIX ? net_acceptor_bind_unix(a, at)
                                                 : net_acceptor_bind_tcp(a, at);
 
+    /* Connections inherit this, and so have it for their first bytes. */
+    if (rc == OK) {
+        net_socket_tune(a->fd, at->scheme != NET_SCHEME_UNIX, &a->options);
+    }
     if (rc == OK && listen(a->fd, NET_BACKLOG) != 0) {
         rc = ERR_IO;
     }
