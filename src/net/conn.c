@@ -89,6 +89,25 @@ void net_conn_abandon(struct net_conn *c)
     }
 }
 
+void net_conn_beat(struct net_conn *c)
+{
+    int64_t now_ns = loop_now_ns(c->config.loop);
+    struct wire_heartbeat beat = {
+        .sent_ns = now_ns,
+        .echo_sent_ns = c->beat_sent_ns,
+        .echo_held_ns = c->beat_sent_ns == 0 ? 0 : now_ns - c->beat_received_ns,
+    };
+    struct buf *frame;
+
+    /* A heartbeat that finds no room is not missed: what fills the queue is a sign of life too. */
+    if (wire_heartbeat_encode(c->config.control_pool, &beat, &frame) != OK) {
+        return;
+    }
+    if (net_conn_send_sealed(c, NET_CONTROL, frame) != OK) {
+        buf_unref(frame);
+    }
+}
+
 /* The pulse starts when both ends know each other: before that a heartbeat would come in the place
  * of the greeting, and patience is short anyway. */
 static void net_conn_start_pulse(struct net_conn *c)
@@ -169,25 +188,6 @@ static void net_conn_too_slow(struct loop_timer *timer, void *user)
         obs_counter_add(c->config.counters->strangers_refused, 1);
     }
     net_conn_close(c, ERR_TIMEOUT, "no greeting in time");
-}
-
-static void net_conn_beat(struct net_conn *c)
-{
-    int64_t now_ns = loop_now_ns(c->config.loop);
-    struct wire_heartbeat beat = {
-        .sent_ns = now_ns,
-        .echo_sent_ns = c->beat_sent_ns,
-        .echo_held_ns = c->beat_sent_ns == 0 ? 0 : now_ns - c->beat_received_ns,
-    };
-    struct buf *frame;
-
-    /* A heartbeat that finds no room is not missed: what fills the queue is a sign of life too. */
-    if (wire_heartbeat_encode(c->config.control_pool, &beat, &frame) != OK) {
-        return;
-    }
-    if (net_conn_send_sealed(c, NET_CONTROL, frame) != OK) {
-        buf_unref(frame);
-    }
 }
 
 /* The other kernel acknowledges our heartbeats even if its process stands still. So what it takes
@@ -277,6 +277,9 @@ void net_conn_trust(struct net_conn *c)
         loop_timer_stop(&c->patience);
         if (c->state == NET_CONN_OPEN) {
             net_conn_start_pulse(c);
+            if (c->config.dialled && c->config.heartbeat_ns > 0) {
+                net_conn_beat(c); /* The first is answered at once: so both know how far it is. */
+            }
         }
     }
     c->trusted = true;
@@ -318,4 +321,9 @@ enum err net_conn_pace(struct net_conn *c, uint64_t bytes_per_s)
 int64_t net_conn_rtt_ns(const struct net_conn *c)
 {
     return c->rtt_ns;
+}
+
+int64_t net_conn_rtt_least_ns(const struct net_conn *c)
+{
+    return c->rtt_least_ns;
 }

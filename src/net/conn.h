@@ -94,6 +94,7 @@ MUST_USE enum err net_conn_pace(struct net_conn *conn, uint64_t bytes_per_s);
 
 /* Round trip measured by heartbeats; zero: not yet. */
 int64_t net_conn_rtt_ns(const struct net_conn *conn);
+int64_t net_conn_rtt_least_ns(const struct net_conn *conn);
 
 /* Bytes waiting in our queues. */
 uint64_t net_conn_queued_bytes(const struct net_conn *conn);

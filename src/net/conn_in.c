@@ -27,6 +27,7 @@ static enum err net_conn_take_beat(struct net_conn *c, const struct net_frame *f
     int64_t now_ns = loop_now_ns(c->config.loop);
     struct wire_heartbeat beat;
     enum err rc = wire_heartbeat_decode(frame->body, frame->header.body_bytes, &beat);
+    bool first = c->beat_received_ns == 0;
 
     if (rc != OK) {
         obs_counter_add(c->config.counters->refused[WIRE_REASON_BODY], 1);
@@ -38,7 +39,13 @@ static enum err net_conn_take_beat(struct net_conn *c, const struct net_frame *f
     if (beat.echo_sent_ns > 0 && beat.echo_sent_ns <= now_ns && beat.echo_held_ns >= 0 &&
         beat.echo_held_ns <= now_ns - beat.echo_sent_ns) {
         c->rtt_ns = now_ns - beat.echo_sent_ns - beat.echo_held_ns;
+        if (c->rtt_least_ns == 0 || c->rtt_ns < c->rtt_least_ns) {
+            c->rtt_least_ns = c->rtt_ns;
+        }
         obs_histogram_record(c->config.counters->rtt, c->rtt_ns);
+    }
+    if (first && c->config.heartbeat_ns > 0) {
+        net_conn_beat(c);
     }
     return OK;
 }

@@ -63,6 +63,7 @@ struct net_conn {
     int64_t beat_sent_ns;     /* Last heartbeat from the other end: its clock, */
     int64_t beat_received_ns; /* and ours. */
     int64_t rtt_ns;
+    int64_t rtt_least_ns;
 
     struct net_out_queue out[NET_PRIORITIES];
     struct net_out current; /* Partly written. */
@@ -89,6 +90,9 @@ void net_conn_read(struct net_conn *c);
 
 /* conn.c: watch for what is of use now; the stream has ended, or did not end in time. */
 void net_conn_watch(struct net_conn *c);
+
+/* Send a heartbeat now. */
+void net_conn_beat(struct net_conn *c);
 void net_conn_hung_up(struct net_conn *c, enum err rc);
 
 #endif

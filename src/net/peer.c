@@ -614,6 +614,15 @@ uint16_t net_peer_streams(const struct net_peer *p)
     return p->streams;
 }
 
+static void net_peer_round_trip(const struct net_conn *conn, const struct net_stream_info *info,
+                                struct net_peer_stats *out)
+{
+    int64_t heard_ns = net_conn_rtt_least_ns(conn);
+
+    out->rtt_ns = info->rtt_ns >= heard_ns ? info->rtt_ns : net_conn_rtt_ns(conn);
+    out->rtt_least_ns = info->rtt_least_ns >= heard_ns ? info->rtt_least_ns : heard_ns;
+}
+
 void net_peer_stats(struct net_peer *p, struct net_peer_stats *out)
 {
     struct net_slot *slot = net_peer_first_live(p);
@@ -643,7 +652,7 @@ void net_peer_stats(struct net_peer *p, struct net_peer_stats *out)
                                  : out->silent_ns;
         }
         if (slot == &p->slots[i]) {
-            out->rtt_ns = info.rtt_ns > 0 ? info.rtt_ns : net_conn_rtt_ns(slot->conn);
+            net_peer_round_trip(slot->conn, &info, out);
         }
     }
 }

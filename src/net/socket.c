@@ -120,6 +120,7 @@ void net_socket_info(int fd, struct net_stream_info *out)
     *out = (struct net_stream_info){0};
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0) {
         out->rtt_ns = (int64_t)info.rtt_us * 1000;
+        out->rtt_least_ns = (int64_t)info.min_rtt * 1000;
         out->delivery_bytes_per_s = info.delivery_rate;
         out->acked_bytes = info.bytes_acked;
         out->unsent_bytes = info.notsent_bytes;

@@ -27,7 +27,8 @@ enum {
 enum { NET_STREAM_IOV_MAX = 64 };
 
 struct net_stream_info {
-    int64_t rtt_ns;                /* Zero: not known. */
+    int64_t rtt_ns;                /* Zero: not known, as the next. */
+    int64_t rtt_least_ns;          /* The shortest that there was. */
     uint64_t delivery_bytes_per_s; /* Of real traffic; zero: not known. */
     uint64_t acked_bytes;          /* Reached the other machine, as far as the kernel knows. */
     uint64_t unsent_bytes;         /* Accepted from us but not yet sent. */

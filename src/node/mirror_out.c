@@ -319,9 +319,7 @@ static struct asp_link out_link(const struct node_mirror *r, struct node_far *f)
     uint64_t backlog, under_way;
 
     net_peer_stats(f->out, &stats);
-    if (stats.rtt_ns > 0 && (f->rtt_ns == 0 || stats.rtt_ns < f->rtt_ns)) {
-        f->rtt_ns = stats.rtt_ns;
-    }
+    f->rtt_ns = stats.rtt_least_ns > 0 ? stats.rtt_least_ns : f->rtt_ns;
     if (f->mark_acked > f->mark_judged) {
         f->mark_judged = f->mark_acked;
         out_drained(f);

@@ -161,10 +161,12 @@ static void sim_stream_info(struct net_stream *s, struct net_stream_info *out)
 {
     struct sim_end *end = (struct sim_end *)s;
     struct sim_link *there = end->out.link, *back = sim_end_other(end)->out.link;
+    int64_t rtt_ns = there->config.delay_ns + there->extra_delay_ns + back->config.delay_ns +
+                     back->extra_delay_ns;
 
     *out = (struct net_stream_info){
-        .rtt_ns = there->config.delay_ns + there->extra_delay_ns + back->config.delay_ns +
-                  back->extra_delay_ns,
+        .rtt_ns = rtt_ns,
+        .rtt_least_ns = rtt_ns,
         .delivery_bytes_per_s = end->out.rate,
         .acked_bytes = end->out.k,
         .unsent_bytes = end->out.w - end->out.t,
