@@ -43,8 +43,8 @@ struct cli_context {
     bool quiet;
     bool progress; /* stderr is a terminal and nobody asked for quiet: animation is welcome. */
     int width;     /* Columns for running text. */
-    const struct net_detours *detours; /* See cli/detour.h; NULL: none. */
-    int out_errno;                     /* Why stdout could not be written; zero: it could. */
+    struct net_detours *detours; /* See cli/detour.h; NULL: none. */
+    int out_errno;               /* Why stdout could not be written; zero: it could. */
 };
 
 /* Options and arguments of the command. Each CHECKs that the table has an option of that name. */

@@ -7,6 +7,7 @@
 #include "cli/help.h"
 #include "cli/table.h"
 #include "loop/clock.h"
+#include "net/detour.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -182,5 +183,6 @@ int main(int argc, char **argv)
     ctx.width = main_width();
     status = rc != CLI_ERROR_NONE ? cli_error(&ctx, rc, problem.next.text, "%s", problem.what.text)
                                   : main_run(&ctx, &env);
+    net_detours_free(ctx.detours);
     return (int)main_finish(&ctx, status);
 }

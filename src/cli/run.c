@@ -194,7 +194,8 @@ static enum cli_exit run_live_in(struct cli_context *ctx, const struct run_file 
                                  struct run_record *record, const char *dir)
 {
     char program[PATH_MAX], opening[128];
-    struct run_live_options options = {.program = program, .dir = dir, .temporary = record == NULL};
+    struct run_live_options options = {
+        .on = cli_text(ctx, "on"), .program = program, .dir = dir, .temporary = record == NULL};
     struct run_live_result result;
     struct run_shown shown;
     struct err_text text = {""};
@@ -204,17 +205,18 @@ static enum cli_exit run_live_in(struct cli_context *ctx, const struct run_file 
     if (status != CLI_DONE) {
         return status;
     }
-    run_shown_begin(&shown, ctx, "local", record);
-    (void)snprintf(opening, sizeof(opening),
-                   "%u server%s and %u worker%s as processes; links are paced, their delay is not "
-                   "emulated",
+    run_shown_begin(&shown, ctx, options.on, record);
+    (void)snprintf(opening, sizeof(opening), "%u server%s and %u worker%s as processes; %s",
                    f->servers_count, f->servers_count == 1 ? "" : "s", f->workers,
-                   f->workers == 1 ? "" : "s");
+                   f->workers == 1 ? "" : "s", run_live_about(options.on));
     shown.opening = opening;
     rc = run_live(f, &shown.watcher, &options, &result, &text);
     if (rc == OK) {
         run_shown_add(&shown, "kills", json_integer(result.kills));
         run_shown_add(&shown, "restarts", json_integer(result.restarts));
+        if (result.network != NULL) {
+            run_shown_add(&shown, "network", result.network);
+        }
     }
     status = run_shown_end(&shown);
     return rc == OK ? status : run_not_begun(ctx, f, rc, &text);

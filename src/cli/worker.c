@@ -461,6 +461,7 @@ static enum cli_exit worker_run(struct cli_context *ctx)
     struct run_process_config config = {
         .streams = (uint16_t)cli_number(ctx, "streams"),
         .pool_bytes = (uint64_t)cli_number(ctx, "pool"),
+        .compute_ns = cli_number(ctx, "compute-time") * 1000,
         .patience_ns = cli_number(ctx, "patience") * 1000,
         .pace_bytes_per_s = (uint64_t)cli_number(ctx, "pace") / 8,
         .events = &worker_events,
@@ -573,6 +574,14 @@ const struct cli_command cli_command_worker = {
              .max = 1000000000,
              .help = "save it so often; 0, the default: each clock, but jobs that only lose time "
                      "by it write at most 4 MiB per clock"},
+            {.name = "compute-time",
+             .placeholder = "TIME",
+             .kind = CLI_DURATION,
+             .min = 0,
+             .max = INT64_C(86400) * 1000000,
+             .help =
+                 "a step takes so long, however soon it was computed: to run on a small machine "
+                 "what a large one would"},
             {.name = "streams",
              .placeholder = "NUMBER",
              .fallback = "1",

@@ -53,6 +53,9 @@ enum err loop_child_spawn(struct loop *loop, const struct loop_child_config *con
     if (child == NULL) {
         return ERR_NOMEM;
     }
+    if (config->stdin_fd > 0) {
+        loop_child_stdio(&stdio[0], config->stdin_fd, 0);
+    }
     loop_child_stdio(&stdio[1], config->stdout_fd, 1);
     loop_child_stdio(&stdio[2], config->stderr_fd, 2);
     child->process.data = child;

@@ -10,7 +10,8 @@ struct loop_child;
 struct loop_child_config {
     const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH. */
     const char *const *env;  /* NULL-terminated; NULL: as ours. */
-    int stdout_fd;           /* The child's standard output and error; negative: as ours. */
+    int stdin_fd;            /* The child's standard input; zero: none. */
+    int stdout_fd;           /* Its standard output and error; negative: as ours. */
     int stderr_fd;
     /* The last call: exit status, and the signal that ended it or zero. */
     void (*exited)(struct loop_child *child, int64_t status, int signum, void *user);

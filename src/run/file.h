@@ -180,7 +180,8 @@ struct run_fault {
 };
 
 struct run_compute {
-    double gflops; /* Of one simulated worker. */
+    double gflops;   /* Of one simulated worker. */
+    int64_t time_ns; /* That a step takes, simulated or not; zero: not said. */
 };
 
 /* Read-only for all but src/run/file*.c. */

@@ -15,6 +15,7 @@ enum {
 
 #define FILL_GB_MAX 1e9
 #define FILL_DEADLINE_NS INT64_C(120000000000)       /* 120 s (D3). */
+#define FILL_COMPUTE_NS INT64_C(86400000000000)      /* A day. */
 #define FILL_DEADLINE_MAX_NS INT64_C(86400000000000) /* A day. */
 
 /* Workers are w0, w1, ...: a server of such a name could not be told from them. */
@@ -340,6 +341,22 @@ static enum err fill_sync(struct file_reader *r)
                      FILL_DEADLINE_MAX_NS);
 }
 
+/* How long a step takes is given, or made of its work. */
+static enum err fill_compute(struct file_reader *r)
+{
+    struct run_compute *c = &r->f->compute;
+    enum err rc = file_number(r, "compute.gflops", &c->gflops, 20, 0.001, 100000);
+
+    if (rc == OK) {
+        rc = file_time(r, "compute.time", &c->time_ns, 0, 1, FILL_COMPUTE_NS);
+    }
+    return rc == OK && c->time_ns > 0 && file_find(r, "compute.gflops") != NULL
+               ? file_fail(r, ERR_MALFORMED, "compute.time",
+                           "does not go together with compute.gflops: a step takes this time, or "
+                           "what its work takes")
+               : rc;
+}
+
 static enum err fill_figures(struct file_reader *r)
 {
     struct run_file *f = r->f;
@@ -366,7 +383,7 @@ static enum err fill_figures(struct file_reader *r)
     if (rc == OK) {
         rc = file_machine(r);
     }
-    return rc == OK ? file_number(r, "compute.gflops", &f->compute.gflops, 20, 0.001, 100000) : rc;
+    return rc == OK ? fill_compute(r) : rc;
 }
 
 enum err file_fill(struct file_reader *r)

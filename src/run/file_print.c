@@ -289,7 +289,11 @@ void run_file_print(const struct run_file *f, struct text *out)
     text_addf(out, "state: {every: %u}\n", f->state.every);
     print_stop(&f->stop, out);
     print_faults(f, out);
-    text_add(out, "compute: {gflops: ");
-    topo_print_number(f->compute.gflops, out);
-    text_add(out, "}\n");
+    if (f->compute.time_ns > 0) {
+        text_addf(out, "compute: {time: %" PRId64 "ns}\n", f->compute.time_ns);
+    } else {
+        text_add(out, "compute: {gflops: ");
+        topo_print_number(f->compute.gflops, out);
+        text_add(out, "}\n");
+    }
 }

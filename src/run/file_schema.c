@@ -217,6 +217,7 @@ static const cyaml_schema_field_t schema_stop_fields[] = {
 
 static const cyaml_schema_field_t schema_compute_fields[] = {
     CYAML_FIELD_FLOAT("gflops", OPTIONAL, struct run_compute, gflops),
+    CYAML_FIELD_IGNORE("time", OPTIONAL),
     CYAML_FIELD_END,
 };
 

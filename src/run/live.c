@@ -1,7 +1,6 @@
 #include "run/live.h"
 
 #include "base/mem.h"
-#include "net/entropy.h"
 #include "run/live_state.h"
 #include "run/move.h"
 #include "run/sim.h"
@@ -22,18 +21,39 @@ enum {
     LIVE_START_S = 120,      /* For all servers to be ready. */
     LIVE_LEAVE_S = 30,       /* For workers to leave, */
     LIVE_SETTLE_S = 20,      /* for sites to share the rest, */
-    LIVE_CLOSE_S = 20,       /* and for servers to stop. */
+    LIVE_CLOSE_S = 20,       /* for servers to stop, */
+    LIVE_END_S = 10,         /* and for the ground to go. */
     LIVE_PORT_FIRST = 20000, /* Below those that the system gives to who dials. */
     LIVE_PORT_COUNT = 12000,
     LIVE_PORT_TRIES = 30,
     LIVE_TOLD_BYTES = 512,
 };
 
+static const struct live_ground *const live_grounds[] = {&live_ground_local};
+
+const char *const run_live_grounds[] = {"local", NULL};
+
+static const struct live_ground *live_ground_find(const char *on)
+{
+    for (size_t i = 0; i < sizeof(live_grounds) / sizeof(live_grounds[0]); i++) {
+        if (strcmp(live_grounds[i]->name, on) == 0) {
+            return live_grounds[i];
+        }
+    }
+    return NULL;
+}
+
+const char *run_live_about(const char *on)
+{
+    return live_ground_find(on)->about;
+}
+
 /* Telling. */
 
 int64_t live_now(const struct live *l)
 {
-    return l->move_ns + loop_now_ns(l->loop) - l->start_ns;
+    /* Until all servers are there, nothing has begun. */
+    return l->move_ns + (l->phase == LIVE_STARTING ? 0 : loop_now_ns(l->loop) - l->start_ns);
 }
 
 void live_event(struct live *l, const char *kind, const char *who, const char *fmt, ...)
@@ -60,17 +80,29 @@ static void live_set_limit(struct live *l, int64_t seconds)
 static bool live_any(const struct live_member *members, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (members[i].child != NULL) {
+        if (live_runs(&members[i])) {
             return true;
         }
     }
     return false;
 }
 
-static void live_over(struct live *l)
+void live_ground_over(struct live *l)
 {
     l->phase = LIVE_OVER;
     loop_stop(l->loop);
+}
+
+/* All members are gone. */
+static void live_over(struct live *l)
+{
+    l->phase = LIVE_ENDING;
+    if (l->ground->end == NULL) {
+        live_ground_over(l);
+        return;
+    }
+    live_set_limit(l, LIVE_END_S);
+    l->ground->end(l);
 }
 
 static void live_signal_all(struct live_member *members, uint32_t count, int signum)
@@ -118,6 +150,7 @@ static void live_leave(struct live *l)
     if (l->phase >= LIVE_LEAVING) {
         return;
     }
+    l->took_ns = live_now(l);
     l->phase = LIVE_LEAVING;
     live_set_limit(l, LIVE_LEAVE_S);
     live_signal_all(l->workers, l->f->workers, l->failed ? SIGKILL : SIGTERM);
@@ -185,6 +218,9 @@ static void live_limit(struct loop_timer *timer, void *user)
         live_event(l, "killed", "", "servers do not stop: they are ended");
         live_signal_all(l->servers, l->f->servers_count, SIGKILL);
         break;
+    case LIVE_ENDING:
+        live_ground_over(l);
+        break;
     case LIVE_OVER:
         break;
     }
@@ -202,14 +238,13 @@ static void live_start_or_fail(struct live_member *m)
 static void live_train(struct live *l)
 {
     l->phase = LIVE_TRAINING;
+    l->start_ns = loop_now_ns(l->loop);
     loop_timer_stop(&l->limit);
     if (l->f->stop.time_ns > 0) {
         loop_timer_start_in(&l->limit,
                             l->f->stop.time_ns > l->move_ns ? l->f->stop.time_ns - l->move_ns : 0);
     }
-    for (uint32_t i = 0; i < l->faults_count; i++) {
-        loop_timer_start_in(&l->faults[i].timer, l->faults[i].action.at_ns);
-    }
+    live_begin_faults(l);
     for (uint32_t i = 0; i < l->f->workers && l->phase == LIVE_TRAINING; i++) {
         live_start_or_fail(&l->workers[i]);
     }
@@ -242,7 +277,8 @@ static void live_choose_port(struct live_member *m)
     } while (live_overlaps(m));
 }
 
-void live_begin(struct live *l)
+/* Choose ports, and let the ground get ready for them. */
+static void live_begin(struct live *l)
 {
     l->moving = false;
     for (uint32_t i = 0; i < l->f->servers_count; i++) {
@@ -254,16 +290,27 @@ void live_begin(struct live *l)
                   strerror(errno));
         return;
     }
+    l->ground->begin(l);
+}
+
+bool live_move(struct live *l)
+{
+    if (l->port_tries++ >= LIVE_PORT_TRIES) {
+        return false;
+    }
+    l->moving = true;
+    live_signal_all(l->servers, l->f->servers_count, SIGKILL);
+    if (!live_any(l->servers, l->f->servers_count)) {
+        live_begin(l);
+    }
+    return true;
+}
+
+void live_ground_ready(struct live *l)
+{
     for (uint32_t i = 0; i < l->f->sites_count && l->phase == LIVE_STARTING; i++) {
         live_start_or_fail(&l->servers[l->f->sites[i].servers_first]);
     }
-}
-
-void live_place(const struct live_member *m, uint32_t lane, struct net_address *out)
-{
-    *out = (struct net_address){.scheme = NET_SCHEME_TCP};
-    (void)snprintf(out->host, sizeof(out->host), "127.0.0.1");
-    (void)snprintf(out->port, sizeof(out->port), "%u", (m->port + lane) & 0xffff);
 }
 
 void live_server_ready(struct live_member *m)
@@ -279,7 +326,7 @@ void live_server_ready(struct live_member *m)
     }
     m->bound = true;
     if (m->number == site->servers_first) {
-        live_place(m, 0, &l->firsts[m->site]);
+        l->ground->place(m, 0, &l->firsts[m->site]);
         for (uint32_t i = 1; i < site->servers_count && l->phase == LIVE_STARTING; i++) {
             live_start_or_fail(&l->servers[m->number + i]);
         }
@@ -316,22 +363,14 @@ static bool live_port_taken(struct live_member *m, const char *words)
 {
     struct live *l = m->live;
 
-    if (!m->server || strstr(words, "in use") == NULL || m->quick >= LIVE_PORT_TRIES ||
-        l->port_tries >= LIVE_PORT_TRIES) {
+    if (!m->server || strstr(words, "in use") == NULL || m->quick >= LIVE_PORT_TRIES) {
         return false;
     }
-    if (!m->bound && l->f->sites_count > 1) {
-        /* The other sites were told that it is there. */
-        l->port_tries++;
-        l->moving = true;
-        live_signal_all(l->servers, l->f->servers_count, SIGKILL);
-        return true;
+    if (!m->bound) {
+        return live_move(l); /* The others were told that it is there. */
     }
     m->quick++;
-    if (!m->bound) {
-        live_choose_port(m);
-    }
-    loop_timer_start_in(&m->timer, m->bound ? (int64_t)LIVE_AGAIN_MS * 1000000 : 0);
+    loop_timer_start_in(&m->timer, (int64_t)LIVE_AGAIN_MS * 1000000);
     return true;
 }
 
@@ -360,7 +399,7 @@ static void live_killed(struct live_member *m, int signum)
     m->quick = quick ? m->quick + 1 : 0;
     live_event(l, "killed", m->name, "by signal %d", signum);
     if (m->quick >= LIVE_QUICK_MAX) {
-        live_last_words(m, words, sizeof(words));
+        run_child_last_words(&m->child, words, sizeof(words));
         live_add_words(m, words, told, sizeof(told));
         live_fail(l, "%s was killed %u times in a row, by signal %d at last%s", m->name, m->quick,
                   signum, told);
@@ -380,7 +419,7 @@ static void live_ended(struct live_member *m, int64_t status, int signum)
         live_killed(m, signum);
         return;
     }
-    live_last_words(m, words, sizeof(words));
+    run_child_last_words(&m->child, words, sizeof(words));
     if (live_port_taken(m, words)) {
         return;
     }
@@ -425,7 +464,7 @@ void live_died(struct live_member *m, int64_t status, int signum)
 }
 
 /* A member's own timer: to be started again, or to go on. */
-static void live_timer(struct loop_timer *timer, void *user)
+void live_timer(struct loop_timer *timer, void *user)
 {
     struct live_member *m = user;
 
@@ -434,52 +473,9 @@ static void live_timer(struct loop_timer *timer, void *user)
         m->stopped = false;
         live_signal(m, SIGCONT);
         live_event(m->live, "continued", m->name, "%s", "");
-    } else if (m->child == NULL && m->live->phase < LIVE_LEAVING) {
+    } else if (!live_runs(m) && m->live->phase < LIVE_LEAVING) {
         m->live->result->restarts += m->bound || m->joined;
         live_start_or_fail(m);
-    }
-}
-
-/* Faults: those of processes can be had here. */
-
-struct live_member *live_find(struct live *l, const char *name)
-{
-    for (uint32_t i = 0; i < l->f->servers_count; i++) {
-        if (strcmp(l->servers[i].name, name) == 0) {
-            return &l->servers[i];
-        }
-    }
-    for (uint32_t i = 0; i < l->f->workers; i++) {
-        if (strcmp(l->workers[i].name, name) == 0) {
-            return &l->workers[i];
-        }
-    }
-    return NULL;
-}
-
-static void live_fault(struct loop_timer *timer, void *user)
-{
-    struct live_fault *f = user;
-    struct live_member *m = f->action.host == NULL ? NULL : live_find(f->live, f->action.host);
-    bool kills = f->action.kind == SIM_FAULT_KILL || f->action.kind == SIM_FAULT_POWER;
-
-    (void)timer;
-    if (m == NULL || (!kills && f->action.kind != SIM_FAULT_PAUSE)) {
-        live_event(f->live, "left out", f->action.host == NULL ? "" : f->action.host,
-                   "the fault '%s' is for the simulator only", sim_fault_name(f->action.kind));
-        return;
-    }
-    if (m->child == NULL || m->stopped) {
-        return;
-    }
-    live_event(f->live, "fault", m->name, "%s", sim_fault_name(f->action.kind));
-    if (kills) {
-        m->again_ns = f->action.duration_ns;
-        live_signal(m, SIGKILL);
-    } else {
-        m->stopped = true;
-        live_signal(m, SIGSTOP);
-        loop_timer_start_in(&m->timer, f->action.duration_ns);
     }
 }
 
@@ -504,62 +500,6 @@ static void live_tick(struct loop_timer *timer, void *user)
 }
 
 /* Building. */
-
-static enum err live_open_member(struct live *l, struct live_member *m, const char *name,
-                                 uint32_t number, bool server)
-{
-    const struct run_site *s = l->f->sites;
-    enum err rc;
-
-    m->live = l;
-    m->number = number;
-    while (server ? number >= s[m->site].servers_first + s[m->site].servers_count
-                  : number >= s[m->site].workers_first + s[m->site].workers) {
-        m->site++;
-    }
-    m->server = server;
-    m->out = -1;
-    (void)snprintf(m->name, sizeof(m->name), "%s", name);
-    m->line = mem_zalloc(LIVE_LINE_BYTES);
-    m->before = mem_calloc(l->f->lanes, sizeof(*m->before));
-    m->now = mem_calloc(l->f->lanes, sizeof(*m->now));
-    rc = loop_timer_init(&m->timer, l->loop, live_timer, m);
-    return rc == OK && (m->line == NULL || m->before == NULL || m->now == NULL) ? ERR_NOMEM : rc;
-}
-
-static enum err live_open_members(struct live *l)
-{
-    const struct run_file *f = l->f;
-    enum err rc = entropy_u64(&l->ports);
-
-    for (uint32_t i = 0; i < f->servers_count && rc == OK; i++) {
-        rc = live_open_member(l, &l->servers[i], f->servers[i].name, i, true);
-    }
-    for (uint32_t i = 0; i < f->workers && rc == OK; i++) {
-        char name[16];
-
-        (void)snprintf(name, sizeof(name), "w%u", i);
-        rc = live_open_member(l, &l->workers[i], name, i, false);
-    }
-    return rc;
-}
-
-static enum err live_open_faults(struct live *l)
-{
-    uint32_t count = sim_scenario_actions(l->script);
-    enum err rc = OK;
-
-    l->faults = mem_calloc(count == 0 ? 1 : count, sizeof(*l->faults));
-    if (l->faults == NULL) {
-        return ERR_NOMEM;
-    }
-    for (uint32_t i = 0; i < count && rc == OK; i++) {
-        l->faults[i] = (struct live_fault){.live = l, .action = sim_scenario_action(l->script, i)};
-        rc = loop_timer_init(&l->faults[i].timer, l->loop, live_fault, &l->faults[i]);
-        l->faults_count += rc == OK;
-    }
-    return rc;
-}
 
 /* The folder of all checkpoints; each server makes its own in there. */
 static enum err live_open_store(struct live *l, struct err_text *text)
@@ -603,6 +543,9 @@ static enum err live_open(struct live *l, struct err_text *text)
     if (rc == OK) {
         rc = live_open_members(l);
     }
+    if (rc == OK && l->ground->open != NULL) {
+        rc = l->ground->open(l, text);
+    }
     if (rc == OK) {
         rc = run_sim_script(f, f->name, &l->script, text);
     }
@@ -624,8 +567,9 @@ static void live_destroy(struct live *l)
             live_release(&l->workers[i]);
         }
     }
-    for (uint32_t i = 0; i < l->faults_count; i++) {
-        loop_timer_deinit(&l->faults[i].timer);
+    live_close_faults(l);
+    if (l->ground->close != NULL) {
+        l->ground->close(l);
     }
     live_sites_close(l);
     loop_timer_deinit(&l->tick);
@@ -634,7 +578,6 @@ static void live_destroy(struct live *l)
     sim_scenario_destroy(l->script);
     run_tally_destroy(l->tally);
     run_traffic_deinit(&l->traffic);
-    mem_free(l->faults);
     mem_free(l->states);
     mem_free(l->servers);
     mem_free(l->workers);
@@ -643,7 +586,6 @@ static void live_destroy(struct live *l)
 
 static void live_go(struct live *l)
 {
-    l->start_ns = loop_now_ns(l->loop);
     live_set_limit(l, LIVE_START_S);
     loop_timer_start_in(&l->tick, 0);
     live_begin(l);
@@ -651,12 +593,13 @@ static void live_go(struct live *l)
         loop_run(l->loop);
     }
     run_tally_finish(l->tally);
-    l->result->base.took_ns = live_now(l);
+    l->result->base.took_ns = l->took_ns;
     if (l->watcher->over != NULL) {
         struct run_picture picture;
 
         live_paint(l, &picture);
         picture.shares = live_sites_shares(l);
+        l->result->network = l->ground->describe == NULL ? NULL : l->ground->describe(l);
         l->watcher->over(&picture, &l->result->base, l->watcher->user);
     }
 }
@@ -677,6 +620,8 @@ enum err run_live(const struct run_file *f, const struct run_watcher *watcher,
         run_move_of(f, &move);
         l->move_ns = move.took_ns;
         l->options = *options;
+        l->ground = live_ground_find(options->on);
+        CHECK(l->ground != NULL);
         l->result = result_out;
         l->job = app_find(f->job.name);
         rc = live_open(l, text);

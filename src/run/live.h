@@ -1,13 +1,18 @@
-/* Runs on this machine: a process for every server and worker, in the clear on loopback. What they
- * send is paced to the rates of the topology's links; delay and loss are not emulated. A member
- * that was killed is started again; one that ends with an error ends the run. */
+/* Runs of real processes, one for every server and worker, on some ground (run/ground.h): this
+ * machine with emulated links between regions, namespaces, other machines. A member that was killed
+ * is started again; one that ends with an error ends the run. */
 
 #ifndef RUN_LIVE_H
 #define RUN_LIVE_H
 
 #include "run/backend.h"
 
+/* Where runs can be: the names, NULL-terminated; and for people what links are there. */
+extern const char *const run_live_grounds[];
+const char *run_live_about(const char *on);
+
 struct run_live_options {
+    const char *on;      /* "local" */
     const char *program; /* The path of `strait`. */
     const char *dir; /* For the members' own words (NAME.log), checkpoints and workers' state. */
     bool temporary;  /* The folder goes with the run. */
@@ -15,8 +20,9 @@ struct run_live_options {
 
 struct run_live_result {
     struct run_result base;
-    uint32_t kills;    /* Members that were killed, by faults of the file or by somebody. */
-    uint32_t restarts; /* Members that were started again. */
+    uint32_t kills;         /* Members that were killed, by faults of the file or by somebody. */
+    uint32_t restarts;      /* Members that were started again. */
+    struct json_t *network; /* What there is to know of the ground; the caller's. May be NULL. */
 };
 
 /* Run it. ERR_NOMEM, ERR_IO, or what is wrong with the job, with @text; a run that did not get to

@@ -8,11 +8,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-static void args_add(struct live_args *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-static void args_add(struct live_args *a, const char *fmt, ...)
+void live_args_add(struct live_args *a, const char *fmt, ...)
 {
     char item[LIVE_PATH_BYTES + RUN_WORK_PATH_BYTES];
     va_list args;
@@ -32,8 +29,8 @@ static void args_add(struct live_args *a, const char *fmt, ...)
 /* "--name value" */
 #define ARGS_PAIR(a, name, ...)                                                                    \
     do {                                                                                           \
-        args_add((a), "--%s", (name));                                                             \
-        args_add((a), __VA_ARGS__);                                                                \
+        live_args_add((a), "--%s", (name));                                                        \
+        live_args_add((a), __VA_ARGS__);                                                           \
     } while (0)
 
 static void args_site(const struct live *l, uint32_t site, struct live_args *a)
@@ -60,7 +57,7 @@ static void args_site(const struct live *l, uint32_t site, struct live_args *a)
     if (f->stop.has_objective) {
         ARGS_PAIR(a, "stop-objective", "%.17g", f->stop.objective);
         if (app_find(f->job.name)->rising) {
-            args_add(a, "--rising");
+            live_args_add(a, "--rising");
         }
     }
     if (f->stop.accuracy > 0) {
@@ -80,15 +77,14 @@ static void args_server(const struct live_member *m, struct live_args *a)
     for (uint32_t i = 0; i < s->servers_count; i++) {
         text_addf(&list, "%s%u", i == 0 ? "" : ",", f->servers[s->servers_first + i].lanes);
     }
-    args_add(a, "server");
-    ARGS_PAIR(a, "listen", "tcp://127.0.0.1:%u", m->port);
+    live_args_add(a, "server");
     ARGS_PAIR(a, "name", "%s", m->name);
     ARGS_PAIR(a, "servers", "%u", s->servers_count);
     ARGS_PAIR(a, "index", "%u", m->number - s->servers_first);
     ARGS_PAIR(a, "lanes", "%s", lanes);
     ARGS_PAIR(a, "status-every", "%dms", LIVE_STATUS_MS);
     if (f->checkpoint.every > 0) {
-        ARGS_PAIR(a, "store", "%s/checkpoints/%s", l->options.dir, m->name);
+        ARGS_PAIR(a, "store", "%s/checkpoints/%s", m->dir, m->name);
     }
     if (f->sites_count > 1) {
         char path[LIVE_PATH_BYTES];
@@ -103,49 +99,12 @@ static void args_server(const struct live_member *m, struct live_args *a)
     }
 }
 
-/* The part of a link that one worker gets: those of its region share it. */
-static uint64_t args_pace(const struct run_file *f, uint32_t from, uint32_t to, uint32_t region)
-{
-    const struct topo_link *link = topo_link_between(f->topo, from, to);
-    uint64_t workers = 0;
-
-    for (uint32_t i = 0; i < f->groups_count; i++) {
-        workers += f->groups[i].region == region ? f->groups[i].count : 0;
-    }
-    return link == NULL || from == to || workers == 0 ? 0 : link->bytes_per_s / workers;
-}
-
-/* By lane: how fast it is sent to, and how fast it shall send. */
-static void args_paces(const struct live_member *m, struct live_args *a)
-{
-    const struct run_file *f = m->live->f;
-    const struct run_site *site = &f->sites[m->site];
-    uint32_t region = run_worker_group(f, m->number)->region, lane = 0;
-    char list[NODE_LANES_MAX * 32] = "";
-    struct text text;
-
-    text_init_fixed(&text, list, sizeof(list));
-    for (uint32_t i = 0; i < site->servers_count; i++) {
-        const struct run_server *s = &f->servers[site->servers_first + i];
-        uint64_t to = args_pace(f, region, s->region, region);
-        uint64_t from = args_pace(f, s->region, region, region);
-
-        for (uint32_t k = 0; k < s->lanes; k++, lane++) {
-            /* Lanes of a server share its link too. */
-            text_addf(&text, "%s%u=%" PRIu64 "/%" PRIu64, lane == 0 ? "" : ",", lane, to / s->lanes,
-                      from / s->lanes);
-        }
-    }
-    a->failed = a->failed || text.failed;
-    ARGS_PAIR(a, "pace-lanes", "%s", list);
-}
-
 static void args_worker(const struct live_member *m, struct live_args *a)
 {
     const struct run_file *f = m->live->f;
     char address[NET_ADDRESS_BYTES];
 
-    args_add(a, "worker");
+    live_args_add(a, "worker");
     ARGS_PAIR(a, "join", "%s", net_address_format(&m->live->firsts[m->site], address));
     ARGS_PAIR(a, "name", "%s", m->name);
     ARGS_PAIR(a, "rank", "%u", m->number - f->sites[m->site].workers_first);
@@ -161,31 +120,29 @@ static void args_worker(const struct live_member *m, struct live_args *a)
     }
     ARGS_PAIR(a, "seed", "%" PRIu64, f->seed);
     ARGS_PAIR(a, "clocks", "%" PRIu64, f->stop.clocks);
+    if (f->compute.time_ns > 0) {
+        ARGS_PAIR(a, "compute-time", "%.0fus",
+                  (double)f->compute.time_ns * run_worker_group(f, m->number)->slowdown * 1e-3);
+    }
     ARGS_PAIR(a, "evaluate-every", "%u", f->evaluate.every);
     if (app_find(f->job.name)->state != NULL) {
-        ARGS_PAIR(a, "state", "%s/state", m->live->options.dir);
+        ARGS_PAIR(a, "state", "%s/state", m->dir);
         ARGS_PAIR(a, "state-every", "%u", f->state.every);
     }
-    args_paces(m, a);
 }
 
 enum err live_args_make(const struct live_member *m, struct live_args *out)
 {
     *out = (struct live_args){.count = 0};
-    /* First a command that ties the process to ours, then its own. */
-    args_add(out, "%s", m->live->options.program);
-    args_add(out, "tied");
-    args_add(out, "%d", (int)getpid());
-    args_add(out, "--");
-    args_add(out, "%s", m->live->options.program);
+    m->live->ground->before(m, out);
     if (m->server) {
         args_server(m, out);
     } else {
         args_worker(m, out);
     }
-    args_add(out, "--insecure");
-    args_add(out, "--json");
-    args_add(out, "--no-color");
+    m->live->ground->options(m, out);
+    live_args_add(out, "--json");
+    live_args_add(out, "--no-color");
     if (out->failed) {
         live_args_free(out);
         return ERR_NOMEM;

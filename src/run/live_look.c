@@ -26,6 +26,9 @@ static void live_count_traffic(struct live *l)
         }
     }
     live_sites_traffic(l, &l->traffic);
+    if (l->ground->traffic != NULL) {
+        l->ground->traffic(l, &l->traffic);
+    }
     run_traffic_complete(&l->traffic, l->f);
 }
 
@@ -45,7 +48,7 @@ static const struct live_member *live_missing(const struct live *l, uint32_t sit
     for (uint32_t i = 0; i < l->f->servers_count && l->phase == LIVE_TRAINING; i++) {
         const struct live_member *m = &l->servers[i];
 
-        if ((site == UINT32_MAX || m->site == site) && (!m->ready || m->child == NULL)) {
+        if ((site == UINT32_MAX || m->site == site) && (!m->ready || !live_runs(m))) {
             return m;
         }
     }
@@ -54,7 +57,7 @@ static const struct live_member *live_missing(const struct live *l, uint32_t sit
 
 static const char *live_state(const struct live *l, const struct live_member *m)
 {
-    if (m->child == NULL) {
+    if (!live_runs(m)) {
         return m->done ? "done" : NULL;
     }
     if (!m->ready) {
@@ -90,6 +93,6 @@ void live_paint(struct live *l, struct run_picture *out)
                        l->f->sites_count > 1 ? "site " : "",
                        l->f->sites_count > 1 ? l->f->sites[missing->site].name : "all",
                        l->f->sites_count > 1 ? "s" : "", missing->name,
-                       missing->child == NULL ? "down" : "coming back");
+                       !live_runs(missing) ? "down" : "coming back");
     }
 }

@@ -55,7 +55,7 @@ static void sites_at(const struct run_file *f, uint32_t site, struct net_address
 {
     const struct live *l = user;
 
-    live_place(&l->servers[f->sites[site].servers_first], 0, out);
+    l->ground->place(&l->servers[f->sites[site].servers_first], 0, out);
 }
 
 static enum err sites_write_one(struct live *l, uint32_t site, struct text *text)

@@ -3,17 +3,15 @@
 #ifndef RUN_LIVE_STATE_H
 #define RUN_LIVE_STATE_H
 
-#include "loop/child.h"
 #include "loop/loop.h"
-#include "run/live.h"
+#include "run/child.h"
+#include "run/ground.h"
 #include "run/process.h"
-#include "sim/scenario.h"
 
 #include <jansson.h>
 
 enum {
     LIVE_ARGS_MAX = 160,
-    LIVE_LINE_BYTES = 256 * 1024, /* Of what a member says about itself. */
     LIVE_PATH_BYTES = 1200,
     LIVE_STATUS_MS = 200, /* How often servers say how they are. */
 };
@@ -24,6 +22,7 @@ enum live_phase {
     LIVE_LEAVING,  /* Workers were told to. */
     LIVE_SETTLING, /* Several sites: until all have what each of them shared. */
     LIVE_CLOSING,  /* Servers were told to. */
+    LIVE_ENDING,   /* The ground goes. */
     LIVE_OVER,
 };
 
@@ -36,11 +35,9 @@ struct live_member {
     bool server;
     uint32_t number; /* In the file: of a server its index, of a worker its rank. */
     uint32_t site;
-    struct loop_child *child; /* NULL: it does not run. */
-    int out;                  /* What it says; negative: nothing. */
-    struct loop_poll *poll;
-    char *line;
-    size_t line_size;
+    uint32_t region;
+    const char *dir; /* Where it keeps its files. */
+    struct run_child child;
     bool ready;   /* A server: listens; a worker: joined, in this life. */
     bool done;    /* Ended as it should. */
     bool stopped; /* By SIGSTOP, until the timer. */
@@ -79,6 +76,8 @@ struct live {
     const struct run_file *f;
     const struct run_watcher *watcher;
     struct run_live_options options;
+    const struct live_ground *ground;
+    void *ground_state; /* Its own. */
     struct run_live_result *result;
     const struct app_ops *job;
     struct loop *loop;
@@ -101,9 +100,10 @@ struct live {
     struct sim_scenario *script;
     struct live_fault *faults;
     uint32_t faults_count;
-    uint64_t ports; /* Where to look for free ones. */
-    int64_t start_ns;
-    int64_t move_ns; /* How long data was moved before. */
+    uint64_t ports;   /* Where to look for free ones. */
+    int64_t start_ns; /* When all servers were there. */
+    int64_t took_ns;  /* Until then; zero: it is not over. */
+    int64_t move_ns;  /* How long data was moved before. */
     bool failed;
 };
 
@@ -114,12 +114,12 @@ void live_event(struct live *l, const char *kind, const char *who, const char *f
 void live_fail(struct live *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void live_judge(struct live *l); /* After each evaluation. */
 void live_server_ready(struct live_member *m);
-void live_place(const struct live_member *m, uint32_t lane, struct net_address *out);
 void live_settled(struct live *l); /* Perhaps. */
 void live_died(struct live_member *m, int64_t status, int signum);
-struct live_member *live_find(struct live *l, const char *name); /* NULL: nobody. */
-
-void live_begin(struct live *l); /* Choose ports, and start the first server of each site. */
+void live_timer(struct loop_timer *timer, void *user); /* Of a member. */
+bool live_move(struct live *l); /* Some port is taken: all begin elsewhere. False: enough of it. */
+void live_ground_ready(struct live *l); /* Servers may start. */
+void live_ground_over(struct live *l);  /* The last. */
 
 /* live_said.c: a line of a member. */
 void live_said(struct live_member *m, const json_t *event);
@@ -141,13 +141,19 @@ void live_sites_waits(const struct live *l, char *out, size_t size);
 void live_row(const struct run_row *row, void *user);
 void live_paint(struct live *l, struct run_picture *out);
 
-/* live_child.c: start it; an error is of this machine. What it says comes to live_said(), its end
+/* live_member.c: start it; an error is of this machine. What it says comes to live_said(), its end
  * to live_died(), after all that it said. */
+MUST_USE enum err live_open_members(struct live *l);
 MUST_USE enum err live_start(struct live_member *m);
+bool live_runs(const struct live_member *m);
 void live_signal(struct live_member *m, int signum);
 void live_release(struct live_member *m); /* With its process, if there is one. */
-/* Its last words on standard error, on one line. */
-void live_last_words(const struct live_member *m, char *out, size_t size);
+struct live_member *live_find(struct live *l, const char *name); /* NULL: nobody. */
+
+/* live_fault.c */
+MUST_USE enum err live_open_faults(struct live *l);
+void live_begin_faults(struct live *l);
+void live_close_faults(struct live *l);
 
 /* live_args.c: the command of a member. */
 struct live_args {
@@ -156,6 +162,7 @@ struct live_args {
     bool failed;
 };
 MUST_USE enum err live_args_make(const struct live_member *m, struct live_args *out);
+void live_args_add(struct live_args *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void live_args_free(struct live_args *args);
 
 #endif

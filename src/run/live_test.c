@@ -1,4 +1,4 @@
-/* Local runs whose members are impostors: scripts that say and do what no member of ours would. The
+/* Runs whose members are impostors: scripts that say and do what no member of ours would. The
  * real ones are in tests/e2e/run_test.py. */
 
 #include "run/live.h"
@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <ftw.h>
+#include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,6 +45,8 @@ struct stage {
     uint32_t ticks;
     uint32_t stop_at_tick;
     char notice[128];
+    char left_out[128];
+    const char *link; /* What a link does: shell; NULL: nothing but be there. */
 };
 
 static void stage_row(const struct run_row *row, const struct run_traffic *traffic, void *user)
@@ -63,6 +66,9 @@ static void stage_event(int64_t now_ns, const char *kind, const char *who, const
     (void)now_ns;
     (void)who;
     s->killed += strcmp(kind, "killed") == 0;
+    if (strcmp(kind, "left out") == 0) {
+        (void)snprintf(s->left_out, sizeof(s->left_out), "%s", text);
+    }
     if (strcmp(kind, "notice") == 0) {
         (void)snprintf(s->notice, sizeof(s->notice), "%s", text);
     }
@@ -116,8 +122,16 @@ static void stage_close(struct stage *s)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     assert_int_equal(errno, ECHILD);
     run_file_free(s->file);
+    json_decref(s->result.network);
     assert_int_equal(nftw(s->dir, stage_remove, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
+
+/* A link that is there until its orders end, and says what it carried. */
+#define CARRY                                                                                      \
+    "echo '{\"event\":\"ready\"}'\n"                                                               \
+    "cat > $dir/orders\n"                                                                          \
+    "echo "                                                                                        \
+    "'{\"event\":\"status\",\"there\":{\"accepted_bytes\":700},\"back\":{\"accepted_bytes\":9}}'"
 
 /* What members do: shell, with $6 "server" or "worker" (behind "tied PID -- PROGRAM"). */
 static void stage_program(struct stage *s, const char *server, const char *worker)
@@ -131,10 +145,11 @@ static void stage_program(struct stage *s, const char *server, const char *worke
                         "all=\"$*\"\n"
                         "dir=${0%%/*}\n"
                         "kind=$1\n"
+                        "if [ $kind = proxy ]; then\n%s\nexit 0; fi\n"
                         "while [ \"$1\" != --name ]; do shift; done\n"
                         "name=$2\n"
                         "if [ $kind = server ]; then\n%s\nelse\n%s\nfi\n",
-                        server, worker) > 0);
+                        s->link == NULL ? CARRY : s->link, server, worker) > 0);
     assert_int_equal(fclose(file), 0);
     assert_int_equal(chmod(s->program, 0755), 0);
 }
@@ -147,7 +162,7 @@ static enum err stage_run(struct stage *s)
                                   .show = stage_show,
                                   .over = stage_over,
                                   .user = s};
-    struct run_live_options options = {.program = s->program, .dir = s->dir};
+    struct run_live_options options = {.on = "local", .program = s->program, .dir = s->dir};
 
     return run_live(s->file, &watcher, &options, &s->result, &s->text);
 }
@@ -179,8 +194,8 @@ static void test_members_that_say_sense_are_counted(void **state)
     assert_int_equal(s.result.base.end, RUN_END_CLOCKS);
     assert_int_equal(s.rows, 3);
     assert_true(s.objective == 2);
-    assert_int_equal(s.sent, 2 * 151);
-    assert_int_equal(s.received, 2 * 17);
+    assert_int_equal(s.sent, 9); /* The link knows best. */
+    assert_int_equal(s.received, 700);
     assert_string_equal(s.notice, "hear \a hear");
     assert_int_equal(s.result.kills, 0);
     stage_close(&s);
@@ -294,27 +309,8 @@ static void test_a_program_that_is_not_there_is_told(void **state)
     stage_open(&s);
     assert_int_equal(stage_run(&s), OK);
     assert_int_equal(s.result.base.end, RUN_END_FAILED);
-    assert_non_null(strstr(s.result.base.text.text, "s0 cannot be started"));
+    assert_non_null(strstr(s.result.base.text.text, "the link eu-us cannot be started"));
     stage_close(&s);
-}
-
-/* Several sites. */
-
-static const char sites[] =
-    "run: test\n"
-    "topology:\n"
-    "  regions: [eu, us]\n"
-    "  links: [{between: [eu, us], rate: 8mbit, rtt: 10ms, price: 0.5}]\n"
-    "sites: [{region: eu, workers: 2, lanes: 2}, {region: us, servers: 2}]\n"
-    "job: {name: synthetic, options: {elements: 10}}\n"
-    "evaluate: {every: 1}\n"
-    "stop: {clocks: 300, objective: 2}\n";
-
-static void stage_open_sites(struct stage *s)
-{
-    stage_open(s);
-    run_file_free(s->file);
-    assert_int_equal(run_file_parse("b.yaml", NULL, sites, strlen(sites), &s->file, &s->text), OK);
 }
 
 /* What a member was started with, as one line. */
@@ -339,6 +335,134 @@ static unsigned stage_number(const char *args, const char *option)
     return at == NULL ? 0 : (unsigned)strtoul(at, NULL, 10);
 }
 
+#define KEEP_ARGS "echo $all > $dir/$name.args\n"
+
+/* Links. */
+
+#define TRAIN_SHORT                                                                                \
+    "echo '{\"event\":\"joined\",\"clock\":1}'\n"                                                  \
+    "exec tail -f /dev/null"
+
+static void test_members_of_two_regions_meet_over_a_link_and_get_detours_to_it(void **state)
+{
+    char path[128], line[256], port[16];
+    struct stage s;
+    FILE *file;
+
+    (void)state;
+    stage_open(&s);
+    s.link = "echo $all > $dir/link.args\n" CARRY;
+    stage_program(&s, KEEP_ARGS SERVE, KEEP_ARGS);
+    assert_int_equal(stage_run(&s), OK);
+    stage_args(&s, "link", line, sizeof(line));
+    assert_non_null(strstr(line, " --rate 8000000bit --delay 5000us --jitter 0us"));
+    assert_non_null(strstr(line, " --back-rate 8000000bit --back-delay 5000us "));
+    stage_args(&s, "s0", line, sizeof(line));
+    (void)snprintf(port, sizeof(port), ":%u", stage_number(line, "--listen tcp://127.0.0.1:"));
+    (void)snprintf(path, sizeof(path), "%s/detours-us.txt", s.dir);
+    file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof(line), file));
+    assert_int_equal(strncmp(line, "tcp://127.0.0.1:", 16), 0);
+    assert_non_null(strstr(line, " tcp://127.2.1.1:"));
+    assert_non_null(strstr(strstr(line, " tcp://127.2.1.1:"), port));
+    assert_int_equal(fclose(file), 0);
+    stage_args(&s, "w0", line, sizeof(line));
+    assert_non_null(strstr(line, "/detours-us.txt "));
+    assert_non_null(json_object_get(s.result.network, "links"));
+    stage_close(&s);
+}
+
+static void test_a_link_that_ends_is_the_end_of_the_run(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_open(&s);
+    s.link = "echo '{\"event\":\"ready\"}'; echo 'I am cut' >&2; exit 3";
+    stage_program(&s, SERVE, TRAIN_SHORT);
+    assert_int_equal(stage_run(&s), OK);
+    assert_int_equal(s.result.base.end, RUN_END_FAILED);
+    assert_string_equal(s.result.base.text.text, "the link eu-us ended with status 3: I am cut");
+    stage_close(&s);
+}
+
+static void test_a_link_whose_port_is_taken_moves_all(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_open(&s);
+    s.link = "if [ ! -e $0.tried ]; then : > $0.tried; echo 'in use' >&2; exit 1; fi\n" CARRY;
+    stage_program(&s, SERVE, ":");
+    assert_int_equal(stage_run(&s), OK);
+    assert_int_equal(s.result.base.end, RUN_END_GOAL);
+    stage_close(&s);
+    stage_open(&s);
+    s.link = "echo 'in use' >&2; exit 1";
+    stage_program(&s, SERVE, ":");
+    assert_int_equal(stage_run(&s), OK);
+    assert_int_equal(s.result.base.end, RUN_END_FAILED);
+    stage_close(&s);
+}
+
+static void test_faults_of_links_are_orders_to_them(void **state)
+{
+    static const char faults[] = "faults:\n"
+                                 "  - at 0s cut eu us for 2s\n"
+                                 "  - at 0s cut-one us eu for 3s\n"
+                                 "  - at 0s slow eu us 50% for 1s\n"
+                                 "  - at 0s reset\n"
+                                 "  - at 0s loss eu us 1% for 1s\n";
+    char text[2048], path[128];
+    struct stage s;
+    FILE *file;
+    size_t n;
+
+    (void)state;
+    stage_open(&s);
+    run_file_free(s.file);
+    (void)snprintf(text, sizeof(text), "%s%s", yaml, faults);
+    if (run_file_parse("a.yaml", NULL, text, strlen(text), &s.file, &s.text) != OK) {
+        fail_msg("%s", s.text.text);
+    }
+    s.stop_at_tick = 20;
+    stage_program(&s, SERVE, TRAIN_SHORT);
+    assert_int_equal(stage_run(&s), OK);
+    (void)snprintf(path, sizeof(path), "%s/orders", s.dir);
+    file = fopen(path, "r");
+    assert_non_null(file);
+    n = fread(text, 1, sizeof(text) - 1, file);
+    text[n] = '\0';
+    assert_int_equal(fclose(file), 0);
+    assert_non_null(strstr(text, "cut for 2000000us\n"));
+    assert_non_null(strstr(text, "cut back for 3000000us\n"));
+    assert_non_null(strstr(text, "rate 4000000bit there for 1000000us\n"));
+    assert_non_null(strstr(text, "reset\n"));
+    assert_null(strstr(text, "loss"));
+    assert_string_equal(s.left_out, "the fault 'loss' is not to be had here");
+    stage_close(&s);
+}
+
+/* Several sites. */
+
+static const char sites[] =
+    "run: test\n"
+    "topology:\n"
+    "  regions: [eu, us]\n"
+    "  links: [{between: [eu, us], rate: 8mbit, rtt: 10ms, price: 0.5}]\n"
+    "sites: [{region: eu, workers: 2, lanes: 2}, {region: us, servers: 2}]\n"
+    "job: {name: synthetic, options: {elements: 10}}\n"
+    "evaluate: {every: 1}\n"
+    "stop: {clocks: 300, objective: 2}\n";
+
+static void stage_open_sites(struct stage *s)
+{
+    stage_open(s);
+    run_file_free(s->file);
+    assert_int_equal(run_file_parse("b.yaml", NULL, sites, strlen(sites), &s->file, &s->text), OK);
+}
+
 /* Where the file for @site says that @other is. */
 static unsigned stage_told(const struct stage *s, const char *site, const char *other)
 {
@@ -357,14 +481,11 @@ static unsigned stage_told(const struct stage *s, const char *site, const char *
     for (uint32_t i = 0; i < between->others_count; i++) {
         if (strcmp(between->others[i].name, other) == 0) {
             port = (unsigned)strtoul(between->others[i].first.port, NULL, 10);
-            assert_int_equal(between->others[i].pace_bytes_per_s, 1000000);
         }
     }
     run_sites_free(read);
     return port;
 }
-
-#define KEEP_ARGS "echo $all > $dir/$name.args\n"
 
 static void test_servers_of_several_sites_are_told_of_each_other(void **state)
 {
@@ -493,6 +614,10 @@ int main(void)
         cmocka_unit_test(test_ports_that_are_taken_are_passed_by_for_a_while),
         cmocka_unit_test(test_a_member_that_is_killed_all_the_time_is_the_end),
         cmocka_unit_test(test_a_program_that_is_not_there_is_told),
+        cmocka_unit_test(test_members_of_two_regions_meet_over_a_link_and_get_detours_to_it),
+        cmocka_unit_test(test_a_link_that_ends_is_the_end_of_the_run),
+        cmocka_unit_test(test_a_link_whose_port_is_taken_moves_all),
+        cmocka_unit_test(test_faults_of_links_are_orders_to_them),
         cmocka_unit_test(test_servers_of_several_sites_are_told_of_each_other),
         cmocka_unit_test(test_a_port_that_is_taken_moves_all_sites),
         cmocka_unit_test(test_the_goal_of_several_sites_is_judged_over_all),

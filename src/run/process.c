@@ -49,6 +49,7 @@ struct run_process {
     uint32_t news_count;
     bool leaving;
     bool never; /* Stays false: to wait for nothing but time. */
+    bool late;  /* That a step took too long was said. */
 };
 
 /* Telling. News are put down on the loop, and told outside of it: whoever reads them may be slow.
@@ -393,18 +394,43 @@ static enum err process_open_state(struct run_process *p, struct err_text *text)
     return rc;
 }
 
+/* A step took longer than it was given: told once, at the first that is a tenth too long. */
+static void process_late(struct run_process *p, int64_t took_ns)
+{
+    int64_t given_ns = p->config->compute_ns;
+    char text[160];
+
+    if (p->late || took_ns <= given_ns + given_ns / 10 || p->config->events->notice == NULL) {
+        return;
+    }
+    p->late = true;
+    (void)snprintf(
+        text, sizeof(text),
+        "a step took %.3g ms, and was given %.3g ms: this machine is too slow for it, or "
+        "too busy",
+        (double)took_ns * 1e-6, (double)given_ns * 1e-6);
+    p->config->events->notice(text, p->config->user);
+}
+
 /* The step, outside of the loop. */
 static void process_compute(struct run_process *p)
 {
+    struct loop *loop = loop_driver_loop(p->driver);
+    int64_t begin_ns = loop_now_ns(loop), given_ns = p->config->compute_ns, until_ns = 0;
+    bool steps = run_trainer_steps(p->trainer);
     double flops, seconds;
 
     loop_driver_leave(p->driver, true);
     run_trainer_compute(p->trainer, &flops, &seconds);
     loop_driver_enter(p->driver);
-    if (seconds > 0) {
-        int64_t until_ns = loop_now_ns(loop_driver_loop(p->driver)) + (int64_t)(seconds * 1e9);
-
-        /* Asked for by the job: time passes, or somebody has had enough. */
+    if (steps && given_ns > 0) {
+        until_ns = begin_ns + given_ns;
+        process_late(p, loop_now_ns(loop) - begin_ns);
+    } else if (seconds > 0) {
+        until_ns = loop_now_ns(loop) + (int64_t)(seconds * 1e9);
+    }
+    if (until_ns > loop_now_ns(loop)) {
+        /* Asked for: time passes, or somebody has had enough. */
         enum err rc = loop_driver_wait(p->driver, &p->never, until_ns, process_interrupted, p);
 
         CHECK(rc != OK);

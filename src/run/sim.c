@@ -144,11 +144,20 @@ static void sim_joined(struct run_trainer *t, uint64_t clock, void *user)
 static void sim_due(struct run_trainer *t, void *user)
 {
     struct sim_trainee *w = user;
+    const struct run_compute *c = &w->run->f->compute;
+    const int64_t *measured = w->run->options.compute_ns;
+    bool steps = run_trainer_steps(t);
     double flops, seconds;
 
     run_trainer_compute(t, &flops, &seconds);
-    seconds += flops / (w->run->f->compute.gflops * 1e9);
-    loop_timer_start_in(&w->timer, (int64_t)(seconds * w->slowdown * 1e9));
+    if (steps && measured != NULL) {
+        seconds = (double)measured[w->rank] * 1e-9;
+    } else if (steps && c->time_ns > 0) {
+        seconds = (double)c->time_ns * 1e-9 * w->slowdown;
+    } else {
+        seconds = (seconds + flops / (c->gflops * 1e9)) * w->slowdown;
+    }
+    loop_timer_start_in(&w->timer, (int64_t)(seconds * 1e9));
 }
 
 static void sim_timer(struct loop_timer *timer, void *user)

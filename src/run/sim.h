@@ -17,6 +17,8 @@ struct run_sim_result {
 
 struct run_sim_options {
     bool trace; /* Make a transcript, for its hash. */
+    /* By worker: how long a step takes, instead of what the file says; may be NULL. */
+    const int64_t *compute_ns;
     /* The tables as a worker has read them whole, for tests; may be NULL. */
     void (*tables)(struct run_trainer *t, uint32_t rank, uint64_t clock, void *user);
     void *user;

@@ -273,8 +273,6 @@ void run_sites_print(const struct run_file *f, uint32_t site, run_between_place 
 
     text_add(out, "sites:\n");
     for (uint32_t i = 0; i < f->sites_count; i++) {
-        const struct topo_link *link =
-            topo_link_between(f->topo, f->sites[site].region, f->sites[i].region);
         char address[NET_ADDRESS_BYTES];
         struct net_address at;
 
@@ -283,9 +281,6 @@ void run_sites_print(const struct run_file *f, uint32_t site, run_between_place 
         text_add_json(out, f->sites[i].name);
         text_add(out, ", address: ");
         text_add_json(out, net_address_format(&at, address));
-        if (i != site && link != NULL) {
-            text_addf(out, ", pace: %" PRIu64 "B/s", link->bytes_per_s);
-        }
         text_add(out, "}\n");
     }
     file_print_between(f, out);

@@ -37,8 +37,8 @@ void run_sites_free(struct run_sites *s);
 /* What that site is told; lives as long as @s. */
 const struct node_between *run_sites_between(const struct run_sites *s);
 
-/* Add the file for the servers of a site of a run file to @out. What its lanes send to other sites
- * is paced to the links of the topology. Whether it fit is for the caller to see: out->failed. */
+/* Add the file for the servers of a site of a run file to @out. Whether it fit is for the caller to
+ * see: out->failed. */
 void run_sites_print(const struct run_file *f, uint32_t site, run_between_place *place, void *user,
                      struct text *out);
 

@@ -371,6 +371,11 @@ const bool *run_trainer_attention(const struct run_trainer *t)
     return &t->attention;
 }
 
+bool run_trainer_steps(const struct run_trainer *t)
+{
+    return t->state == TRAINER_STEPPING;
+}
+
 void run_trainer_compute(struct run_trainer *t, double *flops_out, double *seconds_out)
 {
     const struct app_ops *ops = t->config.app->ops;

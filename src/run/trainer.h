@@ -78,6 +78,9 @@ void run_trainer_destroy(struct run_trainer *t);
 /* True while it is the owner's turn. */
 bool run_trainer_is_due(const struct run_trainer *t);
 
+/* What is due is a step; else it is an evaluation. */
+bool run_trainer_steps(const struct run_trainer *t);
+
 /* For who waits with loop/driver.h: becomes true when it is the owner's turn or all is over. */
 const bool *run_trainer_attention(const struct run_trainer *t);
 

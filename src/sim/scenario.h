@@ -100,7 +100,10 @@ struct sim_scenario_action {
     int64_t at_ns;
     enum sim_fault_kind kind;
     const char *host; /* Of faults of hosts; else NULL. */
+    uint32_t from;    /* Regions, in the order of the script, of faults of links. */
+    uint32_t to;
     int64_t duration_ns;
+    int64_t amount; /* As in struct sim_fault. */
 };
 uint32_t sim_scenario_actions(const struct sim_scenario *s);
 struct sim_scenario_action sim_scenario_action(const struct sim_scenario *s, uint32_t index);

@@ -29,7 +29,10 @@ struct sim_scenario_action sim_scenario_action(const struct sim_scenario *s, uin
         .at_ns = a->at_ns,
         .kind = a->fault.kind,
         .host = sim_fault_target(a->fault.kind) == SIM_TARGET_HOST ? a->host : NULL,
+        .from = a->a,
+        .to = a->b,
         .duration_ns = a->fault.duration_ns,
+        .amount = a->fault.amount,
     };
 }
 

@@ -25,7 +25,7 @@ seed: 3
 topology:
   lan: {rate: 10gbit, delay: 100us}
   regions: [eu, us]
-  links: [{between: [eu, us], rate: 400mbit, rtt: 80ms, price: 0.02}]
+  links: [{between: [eu, us], rate: 400mbit, rtt: 2ms, price: 0.02}]
 servers: [{region: eu}]
 workers: [{region: eu}, {region: us}]
 job:
@@ -38,7 +38,7 @@ stop: {clocks: 30}
 
 # About ten seconds at 2 ms a clock: long enough to be disturbed, short enough to be waited for.
 LONG = ["--set", "job={name: synthetic, options: {elements: 20000, compute_ms: 2}}", "--set",
-        "stop.clocks=2000", "--set", "evaluate.every=500"]
+        "stop.clocks=1000", "--set", "evaluate.every=250"]
 
 
 def children(pid):
@@ -243,8 +243,10 @@ def test_a_dry_run_prints_the_whole_file(small):
 
 
 def test_faults_of_the_file_happen(small):
-    calm = small.json("run", "a.yaml", "--no-record", "--set", "stop.clocks=60")
-    hit = small.json("run", "a.yaml", "--no-record", "--set", "stop.clocks=60", "--set",
+    slow = ["run", "a.yaml", "--no-record", "--set", "stop.clocks=60", "--set",
+            "topology.links=[{between: [eu, us], rate: 400mbit, rtt: 80ms}]"]
+    calm = small.json(*slow)
+    hit = small.json(*slow, "--set",
                      'faults=["at 2s kill s0 for 1s", "at 5s cut eu us for 1s"]')
     assert hit["faults"] == {"kill": 1, "cut": 1}
     # Only time is lost.
@@ -310,7 +312,7 @@ def test_several_servers_with_several_lanes(small):
                        "--set", "sync={barrier: ssp, staleness: 1, delivery: pull}")
     assert local["end"] == "clocks"
     assert sorted(p.name for p in (small.folder / "r").glob("*.log")) == [
-        "s0.log", "s1.log", "s2.log", "w0.log", "w1.log"]
+        "link-eu-us.log", "s0.log", "s1.log", "s2.log", "w0.log", "w1.log"]
     assert "left after clock 30" in (small.folder / "r" / "w0.log").read_text()
 
 
@@ -344,11 +346,10 @@ def test_a_terminal_gets_a_picture_that_moves(small):
     assert screens[-1].startswith("\x1b[J")  # In the end it is wiped, and the table stands alone.
 
 
-def test_it_tells_people_what_is_not_emulated(small):
+def test_it_tells_people_what_links_are(small):
     done = small.run("run", "a.yaml", "--on", "local", "--no-record")
     assert done.returncode == 0, done.stderr
-    assert "1 server and 2 workers as processes; links are paced, their delay is not emulated" in \
-        done.stderr
+    assert "1 server and 2 workers as processes; links between regions are emulated" in done.stderr
 
 
 @pytest.mark.parametrize("sync", [
@@ -361,10 +362,10 @@ def test_a_server_that_is_killed_comes_back_and_nothing_is_lost(small, sync):
     os.kill(run.member("s0"), signal.SIGKILL)
     until(lambda: run.events("back"))
     summary = run.end()
-    assert summary["end"] == "clocks" and summary["clocks"] == 2000
+    assert summary["end"] == "clocks" and summary["clocks"] == 1000
     assert summary["kills"] == 1 and summary["restarts"] == 1
     # The job adds one per worker and clock: a lost or doubled update would be seen.
-    assert summary["objective"] == 4000 and summary["accuracy"] == 1
+    assert summary["objective"] == 2000 and summary["accuracy"] == 1
 
 
 def test_a_worker_that_is_killed_is_started_again(small):
@@ -405,17 +406,18 @@ def test_a_worker_whose_data_are_gone_ends_the_run_with_its_words(small):
                      r"\S+/record/w1\.log\)$", summary["why"]), summary["why"]
 
 
-def test_faults_of_processes_happen_for_real(small):
+def test_faults_of_processes_and_links_happen_for_real(small):
     summary = Run(small, *LONG, "--set",
                   'faults=["at 1s kill w0 for 200ms", "at 2s pause s0 for 1s", '
-                  '"at 3s cut eu us for 1s"]').end()
+                  '"at 3s cut eu us for 1s", "at 4s loss eu us 1% for 1s"]').end()
     assert summary["end"] == "clocks" and summary["kills"] == 1
     events = [json.loads(line) for line in
               (small.folder / "record" / "events.jsonl").read_text().splitlines()]
     assert [(e.get("who"), e["text"]) for e in events if e["event"] == "fault"] == [
-        ("w0", "kill"), ("s0", "pause")]
+        ("w0", "kill"), ("s0", "pause"), (None, "cut")]
     assert [e["text"] for e in events if e["event"] == "left out"] == [
-        "the fault 'cut' is for the simulator only"]
+        "the fault 'loss' is not to be had here"]
+    assert [link["faults"]["cut"] for link in summary["network"]["links"]] == [2]  # Each way.
 
 
 def test_a_server_without_checkpoints_is_missed(small):
@@ -432,8 +434,8 @@ def test_the_last_words_of_a_child_that_dies_at_once_are_shown(small):
     done = small.run("run", "a.yaml", "--on", "local", "--no-record", "--log", "warn",
                      env={"STRAIT_LOG": "nonsense"})
     assert done.returncode == 1
-    assert re.search(r"error\[STRAIT-0301\]: s0 ended with status 2: .*STRAIT-0008.*'nonsense' is "
-                     r"not a level", done.stderr)
+    assert re.search(r"error\[STRAIT-0301\]: the link eu-us ended with status 2: .*STRAIT-0008.*"
+                     r"'nonsense' is not a level", done.stderr)
 
 
 def test_the_time_of_the_file_ends_it(small):
@@ -447,7 +449,7 @@ def test_an_interrupt_ends_it_cleanly(small, signum, status):
     run = Run(small, *LONG)
     run.reach(20)
     members = list(children(run.child.pid))
-    assert len(members) == 3
+    assert len(members) == 4  # A server, two workers and a link.
     run.child.send_signal(signum)
     summary = run.end(status)
     assert summary["end"] == "interrupted"
@@ -475,7 +477,7 @@ def test_nobody_outlives_a_parent_that_is_killed(small):
     run = Run(small, *LONG)
     run.reach(20)
     members = list(children(run.child.pid))
-    assert len(members) == 3
+    assert len(members) == 4  # A server, two workers and a link.
     run.child.kill()
     run.child.communicate(timeout=LIMIT_S)
     until(lambda: not alive(members))

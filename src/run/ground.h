@@ -1,0 +1,59 @@
+/* Where the processes of a run are, and what is between them: a table of functions for each kind of
+ * place. Private to src/run/live*.c and src/run/ground*.c.
+ *
+ *     open -> begin -> live_ground_ready() ... members come and go ... end -> live_ground_over()
+ *
+ * A ground that cannot be made ready, or is lost, calls live_fail(). */
+
+#ifndef RUN_GROUND_H
+#define RUN_GROUND_H
+
+#include "run/live.h"
+#include "sim/scenario.h"
+
+struct json_t;
+struct live;
+struct live_args;
+struct live_member;
+
+struct live_ground {
+    const char *name;  /* As --on has it. */
+    const char *about; /* For people: what the links are. */
+
+    /* What it needs; nothing is started yet. With @text. May be NULL. */
+    enum err (*open)(struct live *l, struct err_text *text);
+
+    /* Make it ready for the servers, whose ports are known. Comes again if they had to move: what
+     * there was is gone first. */
+    void (*begin)(struct live *l);
+
+    /* Where a lane of a server is, for the others. */
+    void (*place)(const struct live_member *m, uint32_t lane, struct net_address *out);
+
+    /* The words of its command that are of the ground: those before it, which start it where it
+     * belongs, and options. */
+    void (*before)(const struct live_member *m, struct live_args *args);
+    void (*options)(const struct live_member *m, struct live_args *args);
+
+    /* Send it a signal; NULL: it is a process of this machine. */
+    void (*signal)(struct live_member *m, int signum);
+
+    /* Let a link have a fault. False: there is no such fault here. May be NULL. */
+    bool (*fault)(struct live *l, const struct sim_scenario_action *action);
+
+    /* What went over links, if the ground knows better than the members. May be NULL. */
+    void (*traffic)(const struct live *l, struct run_traffic *traffic);
+
+    /* All members are gone. May be NULL. */
+    void (*end)(struct live *l);
+
+    /* What is worth knowing of it, for the summary: an object, which the caller owns, or NULL. May
+     * be NULL. */
+    struct json_t *(*describe)(const struct live *l);
+
+    void (*close)(struct live *l); /* Whatever there is, at once. May be NULL. */
+};
+
+extern const struct live_ground live_ground_local;
+
+#endif
