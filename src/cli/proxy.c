@@ -159,11 +159,16 @@ static int64_t proxy_number(const struct cli_context *ctx, const char *name, uin
     return cli_number(ctx, way == EMU_BACK && cli_given(ctx, back) ? back : name);
 }
 
+static uint64_t proxy_bytes_per_s(const struct cli_context *ctx, const char *name, uint32_t way)
+{
+    return ((uint64_t)proxy_number(ctx, name, way) + 7) / 8; /* Little is not none: that is any. */
+}
+
 static struct emu_shape proxy_shape(const struct cli_context *ctx, uint32_t way)
 {
     return (struct emu_shape){
-        .bytes_per_s = (uint64_t)proxy_number(ctx, "rate", way) / 8,
-        .stream_bytes_per_s = (uint64_t)proxy_number(ctx, "stream-rate", way) / 8,
+        .bytes_per_s = proxy_bytes_per_s(ctx, "rate", way),
+        .stream_bytes_per_s = proxy_bytes_per_s(ctx, "stream-rate", way),
         .delay_ns = proxy_number(ctx, "delay", way) * 1000,
         .jitter_ns = proxy_number(ctx, "jitter", way) * 1000,
     };
@@ -368,8 +373,9 @@ const struct cli_command cli_command_proxy = {
             "20mbit, delay 50ms, jitter 5ms, cut, stall (nothing more is sent), drain 10kbit "
             "(receivers take that much only), flip 3 or flip every 1MB (bits), fragments on "
             "(single bytes), reset (all connections, in the middle of what they carry), refuse "
-            "(new connections are reset), heal (all of these end), show, quit. Behind them may "
-            "stand there or back for one direction only, except for reset and refuse, and for 5s.",
+            "(new connections are reset), heal (all of these end), show, quit. \"there\" or "
+            "\"back\" behind a command is for one direction only, not with reset and refuse; "
+            "\"for 5s\" behind a fault ends it after that time.",
             "With --json each event is one line: ready with the routes, status, done or wrong for "
             "each command, show, stopped; and the end of standard input ends the link.",
             NULL},

@@ -25,6 +25,7 @@ static void test_units_are_worth_what_they_say(void **state)
         {CLI_SIZE, "1.5M", 1500000},
         {CLI_SIZE, "2Gi", INT64_C(2147483648)},
         {CLI_RATE, "2.5Gbit", INT64_C(2500000000)},
+        {CLI_RATE, "100mbit", INT64_C(100000000)},
         {CLI_RATE, "100M", 100000000},
         {CLI_DURATION, "2", 2000000},
         {CLI_DURATION, "250ms", 250000},

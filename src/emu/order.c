@@ -131,14 +131,14 @@ static enum err order_find(struct order_line *l)
                         nearest_hint(&near, "there are"));
 }
 
-/* The next word, which must be there. */
-static enum err order_word(struct order_line *l, const char **word_out)
+/* The next word; if there is none, that is what is wrong, and NULL is returned. */
+static const char *order_word(struct order_line *l)
 {
     if (l->words[l->next] == NULL) {
-        return order_wrong(l, "there is no value");
+        (void)order_wrong(l, "there is no value");
+        return NULL;
     }
-    *word_out = l->words[l->next++];
-    return OK;
+    return l->words[l->next++];
 }
 
 static enum err order_rate(struct order_line *l, const char *word, uint64_t *rate_out)
@@ -165,18 +165,17 @@ static enum err order_time(struct order_line *l, const char *word, int64_t most_
 static enum err order_flip(struct order_line *l, const char *word, struct emu_order *o)
 {
     char *end = NULL;
-    enum err rc = OK;
 
     if (strcmp(word, "off") == 0) {
         return OK;
     }
     if (strcmp(word, "every") == 0) {
         o->every = true;
-        rc = order_word(l, &word);
-        if (rc == OK && units_size_parse(word, &o->amount, l->text) != OK) {
+        word = order_word(l);
+        if (word == NULL || units_size_parse(word, &o->amount, l->text) != OK) {
             return ERR_MALFORMED;
         }
-        return rc == OK && o->amount == 0 ? order_wrong(l, "a size is above zero") : rc;
+        return o->amount == 0 ? order_wrong(l, "a size is above zero") : OK;
     }
     o->amount = strspn(word, "0123456789") == strlen(word) ? strtoull(word, &end, 10) : 0;
     if (o->amount == 0 || o->amount > ORDER_COUNT_MAX) {
@@ -187,7 +186,7 @@ static enum err order_flip(struct order_line *l, const char *word, struct emu_or
 
 static enum err order_value(struct order_line *l, struct emu_order *o)
 {
-    const char *word = NULL;
+    const char *word;
     int64_t ns = 0;
     enum err rc;
 
@@ -195,9 +194,9 @@ static enum err order_value(struct order_line *l, struct emu_order *o)
         o->amount = 1;
         return OK;
     }
-    rc = order_word(l, &word);
-    if (rc != OK) {
-        return rc;
+    word = order_word(l);
+    if (word == NULL) {
+        return ERR_MALFORMED;
     }
     switch (l->form->value) {
     case ORDER_RATE_OR_OFF:
@@ -233,8 +232,8 @@ static enum err order_rest(struct order_line *l, struct emu_order *o)
             o->ways = 1U << (there ? EMU_THERE : EMU_BACK);
             way_known = true;
         } else if (strcmp(word, "for") == 0 && o->verb == EMU_VERB_FAULT && o->for_ns == 0) {
-            rc = order_word(l, &word);
-            rc = rc == OK ? order_time(l, word, ORDER_FOR_MAX_NS, &o->for_ns) : rc;
+            word = order_word(l);
+            rc = word == NULL ? ERR_MALFORMED : order_time(l, word, ORDER_FOR_MAX_NS, &o->for_ns);
             if (rc == OK && o->for_ns == 0) {
                 rc = order_wrong(l, "a time is above zero");
             }

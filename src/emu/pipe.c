@@ -18,10 +18,11 @@ struct emu_pipe {
     uint32_t flows_max;
     uint32_t flows_count;
     struct list all;
-    struct list ready;
+    struct heap ready; /* By tag: who has sent least is first. */
     struct heap held;
     struct heap due;
     struct emu_busy link;
+    int64_t tag;              /* Of the flow that was served last. */
     struct emu_flow *sending; /* Who sent the last piece; NULL: nobody who is still there. */
     uint64_t drain_bytes_per_s;
     bool stalled;
@@ -104,7 +105,10 @@ static uint32_t pipe_quantum(uint64_t rate)
 
 static uint64_t pipe_window(const struct emu_pipe *p, uint64_t rate)
 {
-    double way_s = (double)(p->shape.delay_ns + p->shape.jitter_ns) / (double)PIPE_S;
+    /* Twice what fills the way, so that it is the rate that counts, also if the far end is looked
+     * after late. */
+    double way_s =
+        (double)(p->shape.delay_ns + p->shape.jitter_ns + EMU_CATCH_UP_NS) / (double)PIPE_S;
     double bytes = 2 * (double)(rate == 0 ? PIPE_RATE_UNLIMITED : rate) * way_s;
 
     if (bytes > (double)EMU_WINDOW_BYTES_MAX) {
@@ -113,9 +117,10 @@ static uint64_t pipe_window(const struct emu_pipe *p, uint64_t rate)
     return bytes < (double)EMU_WINDOW_BYTES_MIN ? EMU_WINDOW_BYTES_MIN : (uint64_t)bytes;
 }
 
+/* The same for all, whatever their own caps. */
 uint32_t emu_pipe_quantum(const struct emu_pipe *p)
 {
-    return pipe_quantum(p->shape.bytes_per_s);
+    return pipe_quantum(pipe_least(p->shape.bytes_per_s, p->shape.stream_bytes_per_s));
 }
 
 uint64_t emu_pipe_window(const struct emu_pipe *p)
@@ -123,38 +128,50 @@ uint64_t emu_pipe_window(const struct emu_pipe *p)
     return pipe_window(p, pipe_least(p->shape.bytes_per_s, p->shape.stream_bytes_per_s));
 }
 
-static uint32_t pipe_flow_quantum(const struct emu_pipe *p, const struct emu_flow *f)
-{
-    return pipe_quantum(pipe_least(p->shape.bytes_per_s, pipe_cap(p, f)));
-}
-
 /* Is there room on the way for one more piece? */
 static bool pipe_flow_fits(const struct emu_pipe *p, const struct emu_flow *f)
 {
     uint64_t rate = pipe_least(p->shape.bytes_per_s, pipe_cap(p, f));
 
-    return f->queued_bytes + pipe_quantum(rate) <= pipe_window(p, rate) &&
+    return f->queued_bytes + emu_pipe_quantum(p) <= pipe_window(p, rate) &&
            f->pieces_count + EMU_MARKS_MAX < EMU_PIECES_MAX;
 }
 
-/* Places: a flow that may be served is in line, or held until its cap allows it. */
+/* Places. A flow that may be served is held until its time has come: when its source had something,
+ * and when its cap allows it. Then it is in line, by what it has sent so far; who was away begins
+ * where the others are. */
 
-static void pipe_place(struct emu_pipe *p, struct emu_flow *f, int64_t time_ns)
+static int64_t pipe_flow_from(const struct emu_pipe *p, const struct emu_flow *f)
 {
-    int64_t from_ns = pipe_later(f->held_ns, pipe_cap(p, f) == 0 ? INT64_MIN : f->cap.until_ns);
+    int64_t from_ns = pipe_later(f->held_ns, f->ready_ns);
 
+    return pipe_cap(p, f) == 0 ? from_ns : pipe_later(from_ns, f->cap.until_ns);
+}
+
+static void pipe_place(struct emu_pipe *p, struct emu_flow *f)
+{
     if (!f->wants || f->turn || f->stalled || !pipe_flow_fits(p, f)) {
-        list_remove(&f->ready);
+        heap_remove(&p->ready, &f->ready);
         heap_remove(&p->held, &f->held);
-        return;
+    } else if (!heap_contains(&f->ready) && !heap_contains(&f->held)) {
+        CHECK(heap_push(&p->held, &f->held, pipe_flow_from(p, f)) == OK);
     }
-    if (!list_empty(&f->ready) || heap_contains(&f->held)) {
-        return;
-    }
-    if (from_ns > time_ns) {
-        CHECK(heap_push(&p->held, &f->held, from_ns) == OK);
-    } else {
-        list_push_back(&p->ready, &f->ready);
+}
+
+/* Those whose time has come by @free_ns, when the link is free, are in line. If there are none it
+ * waits for the first that comes before @time_ns. */
+static void pipe_line_up(struct emu_pipe *p, int64_t free_ns, int64_t time_ns)
+{
+    struct heap_node *node;
+    int64_t at_ns;
+
+    while ((node = heap_first(&p->held, &at_ns)) != NULL &&
+           (at_ns <= free_ns || (p->ready.count == 0 && at_ns <= time_ns))) {
+        struct emu_flow *f = LIST_ENTRY(node, struct emu_flow, held);
+
+        heap_remove(&p->held, node);
+        f->tag = pipe_later(f->tag, p->tag);
+        CHECK(heap_push(&p->ready, &f->ready, f->tag) == OK);
     }
 }
 
@@ -193,7 +210,7 @@ enum err emu_pipe_create(const struct emu_shape *shape, uint32_t flows_max, uint
     p->link.until_ns = INT64_MIN;
     rng_init(&p->rng, seed);
     list_init(&p->all);
-    list_init(&p->ready);
+    heap_init(&p->ready, flows_max);
     heap_init(&p->held, flows_max);
     heap_init(&p->due, flows_max);
     *pipe_out = p;
@@ -206,6 +223,7 @@ void emu_pipe_destroy(struct emu_pipe *p)
         return;
     }
     CHECK(p->flows_count == 0);
+    heap_deinit(&p->ready);
     heap_deinit(&p->held);
     heap_deinit(&p->due);
     mem_free(p);
@@ -253,9 +271,9 @@ void emu_pipe_reshape(struct emu_pipe *p, const struct emu_shape *shape, int64_t
         if (pipe_least(f->cap_bytes_per_s, old.stream_bytes_per_s) != pipe_cap(p, f)) {
             pipe_rescale(&f->cap, time_ns, pipe_least(f->cap_bytes_per_s, old.stream_bytes_per_s),
                          pipe_cap(p, f));
-            heap_remove(&p->held, &f->held);
+            heap_remove(&p->held, &f->held); /* It is held until another time. */
         }
-        pipe_place(p, f, time_ns);
+        pipe_place(p, f);
     }
 }
 
@@ -277,10 +295,10 @@ void emu_pipe_stall(struct emu_pipe *p, bool stalled)
     p->stalled = stalled;
 }
 
-void emu_flow_stall(struct emu_pipe *p, struct emu_flow *f, bool stalled, int64_t now_ns)
+void emu_flow_stall(struct emu_pipe *p, struct emu_flow *f, bool stalled)
 {
     f->stalled = stalled;
-    pipe_place(p, f, pipe_time(p, now_ns));
+    pipe_place(p, f);
 }
 
 void emu_pipe_drain(struct emu_pipe *p, uint64_t bytes_per_s, int64_t now_ns)
@@ -305,7 +323,10 @@ enum err emu_flow_add(struct emu_pipe *p, struct emu_flow *f, uint64_t cap_bytes
     if (p->flows_count == p->flows_max) {
         return ERR_TOO_BIG;
     }
-    rc = heap_reserve(&p->held, p->flows_count + 1);
+    rc = heap_reserve(&p->ready, p->flows_count + 1);
+    if (rc == OK) {
+        rc = heap_reserve(&p->held, p->flows_count + 1);
+    }
     if (rc == OK) {
         rc = heap_reserve(&p->due, p->flows_count + 1);
     }
@@ -320,7 +341,7 @@ enum err emu_flow_add(struct emu_pipe *p, struct emu_flow *f, uint64_t cap_bytes
     f->pieces_room = PIPE_PIECES_FIRST;
     f->cap.until_ns = f->drain.until_ns = f->held_ns = INT64_MIN;
     f->ready_ns = f->emptied_ns = f->last_due_ns = INT64_MIN;
-    list_init(&f->ready);
+    heap_node_init(&f->ready);
     heap_node_init(&f->held);
     heap_node_init(&f->due);
     list_init(&f->all);
@@ -338,7 +359,7 @@ void emu_flow_remove(struct emu_pipe *p, struct emu_flow *f)
         p->sending = NULL;
     }
     list_remove(&f->all);
-    list_remove(&f->ready);
+    heap_remove(&p->ready, &f->ready);
     heap_remove(&p->held, &f->held);
     heap_remove(&p->due, &f->due);
     p->stats.queued_bytes -= f->queued_bytes;
@@ -358,7 +379,7 @@ void emu_flow_want(struct emu_pipe *p, struct emu_flow *f, int64_t now_ns)
     f->ready_ns = f->emptied_ns != INT64_MIN && time_ns - f->emptied_ns <= EMU_GRAIN_NS
                       ? f->emptied_ns
                       : time_ns;
-    pipe_place(p, f, time_ns);
+    pipe_place(p, f);
 }
 
 bool emu_flow_wants(const struct emu_flow *f)
@@ -390,28 +411,25 @@ static bool pipe_flow_room(struct emu_flow *f)
 
 struct emu_flow *emu_pipe_turn(struct emu_pipe *p, int64_t now_ns, uint32_t *bytes_out)
 {
-    int64_t time_ns = pipe_time(p, now_ns), at_ns;
+    int64_t time_ns = pipe_time(p, now_ns);
     struct heap_node *node;
-    struct list *link;
 
     if (p->cut || p->stalled || p->link.until_ns > time_ns + EMU_AHEAD_NS) {
         return NULL;
     }
-    while ((node = heap_first(&p->held, &at_ns)) != NULL && at_ns <= time_ns) {
-        heap_remove(&p->held, node);
-        list_push_back(&p->ready, &LIST_ENTRY(node, struct emu_flow, held)->ready);
-    }
-    while ((link = list_first(&p->ready)) != NULL) {
-        struct emu_flow *f = LIST_ENTRY(link, struct emu_flow, ready);
+    pipe_line_up(p, pipe_later(p->link.until_ns, time_ns - EMU_CATCH_UP_NS), time_ns);
+    while ((node = heap_first(&p->ready, NULL)) != NULL) {
+        struct emu_flow *f = LIST_ENTRY(node, struct emu_flow, ready);
 
-        list_remove(link);
+        heap_remove(&p->ready, node);
         if (pipe_flow_room(f)) {
+            p->tag = f->tag;
             f->turn = true;
-            *bytes_out = pipe_flow_quantum(p, f);
+            *bytes_out = emu_pipe_quantum(p);
             return f;
         }
         f->held_ns = time_ns + PIPE_WAIT_MS * INT64_C(1000000);
-        pipe_place(p, f, time_ns);
+        pipe_place(p, f);
     }
     return NULL;
 }
@@ -433,6 +451,16 @@ static void pipe_push(struct emu_pipe *p, struct emu_flow *f, enum emu_kind kind
     }
 }
 
+/* From when on a cap counts: what a flow could not use because others were before it, it may make
+ * good, up to two turns. */
+static int64_t pipe_cap_from(const struct emu_pipe *p, const struct emu_flow *f, int64_t time_ns)
+{
+    int64_t turns_ns = 2 * PIPE_S * (int64_t)emu_pipe_quantum(p) / (int64_t)pipe_cap(p, f);
+
+    return pipe_later(f->ready_ns,
+                      time_ns - (turns_ns > EMU_CATCH_UP_NS ? turns_ns : EMU_CATCH_UP_NS));
+}
+
 void emu_flow_sent(struct emu_pipe *p, struct emu_flow *f, uint32_t bytes, bool more,
                    int64_t now_ns)
 {
@@ -447,7 +475,8 @@ void emu_flow_sent(struct emu_pipe *p, struct emu_flow *f, uint32_t bytes, bool 
 
         if (cap > 0) {
             start_ns = pipe_later(start_ns, f->cap.until_ns);
-            pipe_occupy(&f->cap, pipe_later(f->cap.until_ns, late_ns), bytes, cap);
+            pipe_occupy(&f->cap, pipe_later(f->cap.until_ns, pipe_cap_from(p, f, time_ns)), bytes,
+                        cap);
         }
         pipe_occupy(&p->link, start_ns, bytes, p->shape.bytes_per_s);
         p->stats.busy_ns += p->link.until_ns - start_ns;
@@ -456,6 +485,7 @@ void emu_flow_sent(struct emu_pipe *p, struct emu_flow *f, uint32_t bytes, bool 
         p->stats.pieces++;
         p->sending = f;
         f->queued_bytes += bytes;
+        f->tag += bytes;
         pipe_push(p, f, EMU_DATA, bytes, p->link.until_ns + (p->link.rest > 0));
     }
     f->wants = more;
@@ -464,7 +494,7 @@ void emu_flow_sent(struct emu_pipe *p, struct emu_flow *f, uint32_t bytes, bool 
     } else if (bytes == 0) {
         f->held_ns = time_ns + PIPE_WAIT_MS * INT64_C(1000000);
     }
-    pipe_place(p, f, time_ns);
+    pipe_place(p, f);
 }
 
 void emu_flow_mark(struct emu_pipe *p, struct emu_flow *f, enum emu_kind kind, int64_t now_ns)
@@ -573,7 +603,7 @@ void emu_flow_taken(struct emu_pipe *p, struct emu_flow *f, uint64_t bytes, bool
         pipe_pop(f);
     }
     pipe_place_due(p, f);
-    pipe_place(p, f, time_ns);
+    pipe_place(p, f);
 }
 
 void emu_flow_unblock(struct emu_pipe *p, struct emu_flow *f, int64_t now_ns)
@@ -605,7 +635,7 @@ int64_t emu_pipe_next_ns(const struct emu_pipe *p)
     if (heap_first(&p->due, &at_ns) != NULL) {
         next_ns = at_ns;
     }
-    if (!p->stalled && !list_empty(&p->ready) && p->link.until_ns < next_ns) {
+    if (!p->stalled && p->ready.count > 0 && p->link.until_ns < next_ns) {
         next_ns = p->link.until_ns;
     }
     if (!p->stalled && heap_first(&p->held, &at_ns) != NULL) {

@@ -4,11 +4,11 @@
  *
  *     source --want--> [turn: n bytes] --sent--> ... on the way ... --arrival--> taken by the sink
  *
- * Serving. Flows whose source has something take turns, a quantum each. A piece of n bytes occupies
- * the link for n / rate, exactly: what is left of a nanosecond is carried on. A link that was idle
- * begins at once; one that had something to do but was looked after too late catches up, for a few
- * milliseconds at most. A flow with a cap of its own stands aside while it is ahead of that, so the
- * others get the rest: max-min fair.
+ * Serving. Of the flows whose source has something, the one that has sent least gets a turn, of a
+ * quantum at most. A piece of n bytes occupies the link for n / rate, exactly: what is left of a
+ * nanosecond is carried on. A link that was idle begins at once; one that had something to do but
+ * was looked after too late catches up, for a few milliseconds at most. A flow with a cap stands
+ * aside while it is ahead of that, so the others get the rest: max-min fair.
  *
  * On the way. A piece is due when its last byte has been sent, and the delay and its share of the
  * jitter have passed; but never before what its flow sent earlier. Marks (the opening and the end
@@ -79,8 +79,8 @@ struct emu_busy {
 struct emu_flow {
     void *user;
     struct list all;
-    struct list ready;        /* Waits for its turn. */
-    struct heap_node held;    /* Waits until its cap allows one. */
+    struct heap_node ready;   /* Waits for its turn. */
+    struct heap_node held;    /* Waits until it may have one. */
     struct heap_node due;     /* By its first piece. */
     struct emu_piece *pieces; /* A circle. */
     uint32_t pieces_room;     /* A power of two. */
@@ -88,6 +88,7 @@ struct emu_flow {
     uint32_t pieces_count;
     uint32_t pieces_seen; /* The first so many have been offered. */
     uint64_t queued_bytes;
+    int64_t tag; /* What it has sent, since a beginning that all share. */
     uint64_t cap_bytes_per_s;
     struct emu_busy cap;
     struct emu_busy drain;
@@ -134,7 +135,7 @@ void emu_pipe_cut(struct emu_pipe *p, bool cut, int64_t now_ns);
 
 /* Stall: nothing is served, of all flows or of one; what is on the way arrives. */
 void emu_pipe_stall(struct emu_pipe *p, bool stalled);
-void emu_flow_stall(struct emu_pipe *p, struct emu_flow *f, bool stalled, int64_t now_ns);
+void emu_flow_stall(struct emu_pipe *p, struct emu_flow *f, bool stalled);
 
 /* Drain: each sink takes at most so much; zero: what it wants. */
 void emu_pipe_drain(struct emu_pipe *p, uint64_t bytes_per_s, int64_t now_ns);

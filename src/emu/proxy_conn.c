@@ -1,5 +1,6 @@
 /* One connection: from its opening to its end, and the bytes of both directions. */
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "emu/proxy_state.h"
 
@@ -160,10 +161,12 @@ static void conn_lost(struct emu_conn *conn, uint32_t end)
 static void conn_dialled(enum err rc, int fd, const char *why, void *user)
 {
     struct emu_conn *conn = user;
+    char target[NET_ADDRESS_BYTES];
 
-    (void)why;
     conn->dialer = NULL;
     if (rc != OK) {
+        LOG_WRN("emu", "cannot reach %s: %s; its client is reset",
+                net_address_format(&conn->route->target, target), why);
         conn->proxy->missed++;
         conn_lost(conn, 1);
         return;

@@ -136,11 +136,26 @@ static void fault_ended(struct loop_timer *timer, void *user)
     fault_end(end->proxy, end->fault, end->way);
 }
 
-/* These are counted by what they do, the others by their beginning. */
-static bool fault_counts_itself(enum emu_fault fault)
+/* Some are counted by what they do, the others by their beginning. */
+static bool fault_begins(const struct emu_order *o)
 {
-    return fault == EMU_FAULT_FLIP || fault == EMU_FAULT_FRAGMENTS || fault == EMU_FAULT_RESET ||
-           fault == EMU_FAULT_REFUSE;
+    switch (o->fault) {
+    case EMU_FAULT_RATE:
+    case EMU_FAULT_DELAY:
+    case EMU_FAULT_JITTER:
+    case EMU_FAULT_CUT:
+    case EMU_FAULT_STALL:
+        return true;
+    case EMU_FAULT_DRAIN:
+        return o->amount != 0;
+    case EMU_FAULT_FLIP:
+    case EMU_FAULT_FRAGMENTS:
+    case EMU_FAULT_RESET:
+    case EMU_FAULT_REFUSE:
+    case EMU_FAULTS:
+        break;
+    }
+    return false;
 }
 
 void emu_proxy_order(struct emu_proxy *proxy, const struct emu_order *o)
@@ -156,7 +171,7 @@ void emu_proxy_order(struct emu_proxy *proxy, const struct emu_order *o)
             struct loop_timer *timer = &proxy->ends[o->fault][way].timer;
 
             fault_begin(proxy, o, way);
-            proxy->fired[o->fault] += !fault_counts_itself(o->fault);
+            proxy->fired[o->fault] += fault_begins(o);
             loop_timer_stop(timer);
             if (o->for_ns > 0) {
                 loop_timer_start_in(timer, o->for_ns);

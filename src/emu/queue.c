@@ -81,7 +81,7 @@ enum err emu_queue_reserve(struct emu_queue *q, struct emu_blocks *b, uint32_t b
     for (; bytes > 0; block = block->next) {
         uint32_t size = bytes < EMU_BLOCK_BYTES ? bytes : EMU_BLOCK_BYTES;
 
-        CHECK(count < EMU_QUEUE_IOV_MAX);
+        CHECK(count < EMU_QUEUE_IOV_MAX && block != NULL);
         iov[count++] = (struct iovec){block->bytes, size};
         bytes -= size;
     }
