@@ -1,6 +1,5 @@
 #include "cli/figure.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,40 +15,6 @@ bool figure_utf8(void)
         }
     }
     return false;
-}
-
-void figure_bytes(uint64_t bytes, struct text *out)
-{
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
-    double value = (double)bytes;
-    size_t i = 0;
-
-    for (; value >= 999.5 && i < 4; i++) {
-        value /= 1000;
-    }
-    text_addf(out, i == 0 || value >= 100 ? "%.0f %s" : "%.3g %s", value, units[i]);
-}
-
-void figure_time(double seconds, struct text *out)
-{
-    if (seconds > 0 && seconds < 0.9995) {
-        text_addf(out, "%.3g ms", seconds * 1e3);
-    } else if (seconds < 120) {
-        text_addf(out, "%.1f s", seconds);
-    } else if (seconds < 7200) {
-        text_addf(out, "%d min %02d s", (int)seconds / 60, (int)seconds % 60);
-    } else {
-        text_addf(out, "%.0f h %02d min", floor(seconds / 3600), (int)fmod(seconds / 60, 60));
-    }
-}
-
-void figure_number(double value, struct text *out)
-{
-    if (isfinite(value)) {
-        text_addf(out, "%.4g", value);
-    } else {
-        text_add(out, "-");
-    }
 }
 
 void figure_bar(double part, int cells, bool utf8, struct text *out)
