@@ -1,27 +1,16 @@
 #include "run/outcome.h"
 
 #include "base/text.h"
-#include "topo/file.h"
+#include "run/reading.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    OUTCOME_PATH_BYTES = 4096,
-    OUTCOME_PEEK_BYTES = 4096,
-    OUTCOME_FIELD_TIME = 1, /* Columns of scalars.csv. */
-    OUTCOME_FIELD_OBJECTIVE = 6,
-    OUTCOME_FIELDS = 11,
-};
-
-static const char outcome_header[] =
-    "clock,time_s,workers,rebased,samples,loss,objective,accuracy,read_s,compute_s,end_s\n";
+enum { OUTCOME_PEEK_BYTES = 4096 };
 
 /* Summaries. */
 
@@ -156,49 +145,24 @@ enum err run_outcome_parse(const struct json_t *summary, struct run_outcome *out
     return OK;
 }
 
-static enum err outcome_read(const char *dir, const char *file, size_t most, char *path,
-                             struct text *out, struct err_text *text)
-{
-    struct err_text why = {""};
-    enum err rc;
-
-    if (snprintf(path, OUTCOME_PATH_BYTES, "%s/%s", dir, file) >= OUTCOME_PATH_BYTES) {
-        return err_text_set(text, ERR_INVALID, "%.128s...: too long a path", dir);
-    }
-    rc = topo_file_read(path, most, out, &why);
-    if (rc == ERR_NOT_FOUND) {
-        return err_text_set(text, rc,
-                            "%.300s: there is no %s: it is no record of a run, or the run has not "
-                            "come to its end",
-                            dir, file);
-    }
-    return rc == OK ? OK : err_text_set(text, rc, "%.400s", why.text);
-}
-
 enum err run_outcome_load(const char *dir, struct run_outcome *out, struct err_text *text)
 {
-    char path[OUTCOME_PATH_BYTES];
+    char path[RUN_READING_PATH_BYTES];
     struct err_text why = {""};
-    json_error_t error;
+    struct run_reading_bytes in;
+    json_t *summary = NULL;
     struct text bytes;
-    json_t *summary;
     enum err rc =
-        outcome_read(dir, "summary.json", RUN_OUTCOME_SUMMARY_BYTES_MAX, path, &bytes, text);
+        run_reading_file(dir, "summary.json", RUN_READING_JSON_BYTES_MAX, path, &bytes, text);
 
     if (rc != OK) {
         return rc;
     }
-    summary = json_loadb(bytes.chars, bytes.size, JSON_REJECT_DUPLICATES, &error);
+    in = (struct run_reading_bytes){.name = path, .chars = bytes.chars, .size = bytes.size};
+    rc = run_reading_json(&in, &summary, text);
     text_deinit(&bytes);
-    if (summary == NULL) {
-        char shown[JSON_ERROR_TEXT_LENGTH * 4];
-        struct text t;
-
-        text_init_fixed(&t, shown, sizeof(shown));
-        text_add_printable(&t, error.text);
-        return err_text_set(text, ERR_MALFORMED,
-                            "%.300s:%d: %.160s: the record is damaged; run it again", path,
-                            error.line, shown);
+    if (rc != OK) {
+        return rc;
     }
     rc = run_outcome_parse(summary, out, &why);
     json_decref(summary);
@@ -209,65 +173,27 @@ enum err run_outcome_load(const char *dir, struct run_outcome *out, struct err_t
 
 /* Evaluations. */
 
-struct outcome_row {
-    uint64_t clock;
-    double time_s;
-    double objective; /* NaN: it was not evaluated, or diverged. */
-};
-
 /* How a table is read: first as a whole, then for what was how good when. */
 struct outcome_reader {
-    const char *name;
     bool rising;
     double goal;
     struct run_scalars *s;
-    struct outcome_row before; /* The last evaluation; clock zero: none yet. */
+    struct run_reading_point before; /* The last evaluation; clock zero: none yet. */
 };
-
-/* A line without its end. False: it is none of ours. */
-static bool outcome_row(const char *line, const char *end, struct outcome_row *out)
-{
-    uint32_t field = 0;
-    bool good = true;
-
-    *out = (struct outcome_row){.objective = NAN};
-    for (const char *at = line; at <= end && good; field++) {
-        const char *comma = memchr(at, ',', (size_t)(end - at));
-        size_t size = (size_t)((comma == NULL ? end : comma) - at);
-        char value[64], *rest = value;
-
-        if (size >= sizeof(value)) {
-            return false;
-        }
-        memcpy(value, at, size);
-        value[size] = '\0';
-        if (field == 0) {
-            out->clock = strtoull(value, &rest, 10);
-            good = size > 0 && size < 20 && value[0] >= '1' && value[0] <= '9' && *rest == '\0';
-        } else if (field == OUTCOME_FIELD_TIME) {
-            out->time_s = strtod(value, &rest);
-            good = size > 0 && *rest == '\0' && isfinite(out->time_s);
-        } else if (field == OUTCOME_FIELD_OBJECTIVE && size > 0) {
-            out->objective = strtod(value, &rest);
-            good = *rest == '\0' && isfinite(out->objective);
-        }
-        at += size + 1;
-    }
-    return good && field == OUTCOME_FIELDS;
-}
 
 static bool outcome_as_good(double a, double b, bool rising)
 {
     return rising ? a >= b : a <= b;
 }
 
-static void outcome_take(struct outcome_reader *r, const struct outcome_row *row)
+static const char *outcome_take(const struct run_reading_row *row, void *user)
 {
+    struct outcome_reader *r = user;
     struct run_scalars *s = r->s;
 
     s->clock = row->clock;
     if (isnan(row->objective)) {
-        return;
+        return NULL;
     }
     s->last_clock = row->clock;
     s->last = row->objective;
@@ -276,83 +202,54 @@ static void outcome_take(struct outcome_reader *r, const struct outcome_row *row
         s->best_clock = row->clock;
         s->best = row->objective;
     }
+    return NULL;
 }
 
-/* The straight line from the evaluation before, which was not there yet, to this one, which is. */
-static void outcome_reach(const struct outcome_reader *r, const struct outcome_row *row)
+static const char *outcome_judge(const struct run_reading_row *row, void *user)
 {
-    const struct outcome_row *before = &r->before;
-    double part = 0; /* Of the way back. */
+    struct outcome_reader *r = user;
+    struct run_reading_point pair[] = {
+        r->before, {.clock = row->clock, .time_s = row->time_s, .value = row->objective}};
+    bool first = r->before.clock == 0;
 
-    if (before->clock > 0) {
-        part = (row->objective - r->goal) / (row->objective - before->objective);
-        part = part >= 0 && part <= 1 ? part : 0; /* Not so: numbers beyond all measure. */
-    }
-    r->s->reached_clock = (double)row->clock - part * (double)(row->clock - before->clock);
-    r->s->reached_s = row->time_s - part * (row->time_s - before->time_s);
-}
-
-static void outcome_judge(struct outcome_reader *r, const struct outcome_row *row)
-{
     if (isnan(row->objective)) {
-        return;
+        return NULL;
     }
     if (r->s->first_clock == 0 && outcome_as_good(row->objective, r->s->last, r->rising)) {
         r->s->first_clock = row->clock;
     }
-    if (isnan(r->s->reached_s) && outcome_as_good(row->objective, r->goal, r->rising)) {
-        outcome_reach(r, row);
+    if (isnan(r->s->reached_s)) {
+        struct run_reading_reach reach;
+
+        run_reading_reach(&pair[first], first ? 1 : 2, r->rising, r->goal, &reach);
+        r->s->reached_clock = reach.clock;
+        r->s->reached_s = reach.time_s;
     }
-    r->before = *row;
-}
-
-static enum err outcome_rows(struct outcome_reader *r, const char *bytes, size_t size,
-                             void (*see)(struct outcome_reader *r, const struct outcome_row *row),
-                             struct err_text *text)
-{
-    const char *at = bytes + sizeof(outcome_header) - 1, *stop = bytes + size;
-    uint64_t clock = 0;
-    uint32_t line = 2;
-
-    for (const char *end; (end = memchr(at, '\n', (size_t)(stop - at))) != NULL; line++) {
-        struct outcome_row row;
-
-        if (!outcome_row(at, end, &row) || row.clock <= clock) {
-            return err_text_set(text, ERR_MALFORMED,
-                                "%.300s:%u: it is no row of a run: the record is damaged", r->name,
-                                line);
-        }
-        see(r, &row);
-        clock = row.clock;
-        at = end + 1;
-    }
-    return OK;
+    r->before = pair[1];
+    return NULL;
 }
 
 enum err run_scalars_parse(const char *name, const char *bytes, size_t size, bool rising,
                            double goal, struct run_scalars *out, struct err_text *text)
 {
-    struct outcome_reader r = {.name = name, .rising = rising, .goal = goal, .s = out};
+    struct run_reading_bytes in = {.name = name, .chars = bytes, .size = size};
+    struct outcome_reader r = {.rising = rising, .goal = goal, .s = out};
+    uint32_t torn;
     enum err rc;
 
     *out = (struct run_scalars){
         .last = NAN, .last_s = NAN, .best = NAN, .reached_clock = NAN, .reached_s = NAN};
-    if (size < sizeof(outcome_header) - 1 ||
-        memcmp(bytes, outcome_header, sizeof(outcome_header) - 1) != 0) {
-        return err_text_set(text, ERR_MALFORMED,
-                            "%.300s:1: it does not begin as the table of a run does", name);
-    }
-    rc = outcome_rows(&r, bytes, size, outcome_take, text);
-    return rc == OK ? outcome_rows(&r, bytes, size, outcome_judge, text) : rc;
+    rc = run_reading_rows(&in, outcome_take, &r, &torn, text);
+    return rc == OK ? run_reading_rows(&in, outcome_judge, &r, &torn, text) : rc;
 }
 
 enum err run_scalars_load(const char *dir, bool rising, double goal, struct run_scalars *out,
                           struct err_text *text)
 {
-    char path[OUTCOME_PATH_BYTES];
+    char path[RUN_READING_PATH_BYTES];
     struct text bytes;
     enum err rc =
-        outcome_read(dir, "scalars.csv", RUN_OUTCOME_SCALARS_BYTES_MAX, path, &bytes, text);
+        run_reading_file(dir, "scalars.csv", RUN_READING_TABLE_BYTES_MAX, path, &bytes, text);
 
     if (rc == OK) {
         rc = run_scalars_parse(path, bytes.chars, bytes.size, rising, goal, out, text);
@@ -361,12 +258,24 @@ enum err run_scalars_load(const char *dir, bool rising, double goal, struct run_
     return rc;
 }
 
+struct outcome_peek {
+    uint64_t clock;
+    double *objective;
+};
+
+static void outcome_newest(const struct run_reading_row *row, void *user)
+{
+    struct outcome_peek *p = user;
+
+    p->clock = row->clock;
+    *p->objective = isnan(row->objective) ? *p->objective : row->objective;
+}
+
 uint64_t run_scalars_peek(const char *dir, double *objective_out)
 {
-    char path[OUTCOME_PATH_BYTES], tail[OUTCOME_PEEK_BYTES];
-    const char *at, *end;
-    uint64_t clock = 0;
-    ssize_t size = 0;
+    char path[RUN_READING_PATH_BYTES], head[OUTCOME_PEEK_BYTES], tail[OUTCOME_PEEK_BYTES];
+    struct outcome_peek peek = {.objective = objective_out};
+    ssize_t first, last;
     int fd;
 
     *objective_out = NAN;
@@ -375,19 +284,17 @@ uint64_t run_scalars_peek(const char *dir, double *objective_out)
     if (fd < 0) {
         return 0;
     }
+    first = read(fd, head, sizeof(head));
     if (lseek(fd, -(off_t)sizeof(tail), SEEK_END) < 0) {
         (void)lseek(fd, 0, SEEK_SET);
     }
-    size = read(fd, tail, sizeof(tail));
+    last = read(fd, tail, sizeof(tail));
     (void)close(fd);
-    at = tail;
-    for (; size > 0 && (end = memchr(at, '\n', (size_t)(tail + size - at))) != NULL; at = end + 1) {
-        struct outcome_row row;
+    if (first > 0 && last > 0) {
+        struct run_reading_bytes a = {.chars = head, .size = (size_t)first};
+        struct run_reading_bytes b = {.chars = tail, .size = (size_t)last};
 
-        if (outcome_row(at, end, &row)) {
-            clock = row.clock;
-            *objective_out = isnan(row.objective) ? *objective_out : row.objective;
-        }
+        run_reading_peek(&a, &b, outcome_newest, &peek);
     }
-    return clock;
+    return peek.clock;
 }

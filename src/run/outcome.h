@@ -11,11 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    RUN_OUTCOME_WORD_BYTES = 96,
-    RUN_OUTCOME_SUMMARY_BYTES_MAX = 16 << 20,
-    RUN_OUTCOME_SCALARS_BYTES_MAX = 256 << 20,
-};
+enum { RUN_OUTCOME_WORD_BYTES = 96 };
 
 struct json_t;
 
@@ -69,7 +65,8 @@ MUST_USE enum err run_outcome_parse(const struct json_t *summary, struct run_out
                                     struct err_text *text);
 
 /* The same of the record in a folder. ERR_NOT_FOUND: there is no finished record; ERR_IO,
- * ERR_TOO_BIG, ERR_NOMEM; ERR_MALFORMED; with @text: the file, and what to do. */
+ * ERR_TOO_BIG, ERR_NOMEM; ERR_MALFORMED; ERR_VERSION: another schema; with @text: the file, and
+ * what to do. */
 MUST_USE enum err run_outcome_load(const char *dir, struct run_outcome *out, struct err_text *text);
 
 /* What the evaluations of a run say. */

@@ -20,7 +20,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RECORD_LINE_BYTES = 64 * 1024, RECORD_PATH_BYTES = 1024 };
+enum {
+    RECORD_LINE_BYTES = 64 * 1024,
+    RECORD_PATH_BYTES = 1024,
+    RECORD_JSON_BYTES_MAX = 16 << 20,
+};
 
 enum record_stream { RECORD_EVENTS, RECORD_SCALARS, RECORD_LINKS, RECORD_STREAMS };
 
@@ -41,6 +45,12 @@ struct run_record {
 };
 
 /* Files. */
+
+static enum err record_file_fail(const char *path, struct err_text *text)
+{
+    return err_text_set(text, errno == ENOSPC || errno == EDQUOT ? ERR_FULL : ERR_IO, "%.400s: %s",
+                        path, strerror(errno));
+}
 
 static enum err record_folder_fail(const char *path, struct err_text *text)
 {
@@ -65,6 +75,32 @@ enum err run_folder_make(const char *dir, struct err_text *text)
         }
     }
     return mkdir(path, 0777) == 0 || errno == EEXIST ? OK : record_folder_fail(dir, text);
+}
+
+enum err run_folder_put(const char *dir, const char *name, const char *chars, size_t size,
+                        struct err_text *text)
+{
+    char path[RECORD_PATH_BYTES + 64], part[RECORD_PATH_BYTES + 80];
+    bool good;
+    int fd;
+
+    if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= (int)sizeof(path)) {
+        return err_text_set(text, ERR_INVALID, "the path of %s is too long", name);
+    }
+    (void)snprintf(part, sizeof(part), "%s.part", path);
+    fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    good = fd >= 0 && fd_write_all(fd, chars, size);
+    if (fd >= 0 && close(fd) != 0) {
+        good = false;
+    }
+    if (!good || rename(part, path) != 0) {
+        int why = errno;
+
+        (void)unlink(part);
+        errno = why;
+        return record_file_fail(path, text);
+    }
+    return OK;
 }
 
 static enum err record_fail(struct run_record *r, const char *name)
@@ -104,28 +140,39 @@ static void record_close(struct run_record *r, int fd, const char *name)
     }
 }
 
-static void record_file(struct run_record *r, const char *name, const char *chars, size_t size)
+static void record_file(struct run_record *r, const char *name, const struct text *whole)
 {
-    int fd = record_open(r, name);
+    struct err_text why = {""};
+    enum err rc;
 
-    record_write(r, fd, name, chars, size);
-    record_close(r, fd, name);
+    if (whole->failed) {
+        errno = ENOMEM;
+        (void)record_fail(r, name);
+        return;
+    }
+    rc = run_folder_put(r->dir, name, whole->chars, whole->size, &why);
+    if (r->rc == OK && rc != OK) {
+        r->rc = rc;
+        r->text = why;
+    }
 }
 
 static void record_json(struct run_record *r, const char *name, const json_t *object)
 {
     char *chars =
         object == NULL ? NULL : json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
-    int fd = record_open(r, name);
+    struct text text;
 
-    if (chars == NULL) {
+    if (chars == NULL || text_init(&text, RECORD_JSON_BYTES_MAX) != OK) {
         errno = ENOMEM;
         (void)record_fail(r, name);
-    } else {
-        record_write(r, fd, name, chars, strlen(chars));
-        record_write(r, fd, name, "\n", 1);
+        free(chars);
+        return;
     }
-    record_close(r, fd, name);
+    text_add(&text, chars);
+    text_add(&text, "\n");
+    record_file(r, name, &text);
+    text_deinit(&text);
     free(chars);
 }
 
@@ -154,20 +201,61 @@ static void record_date(int64_t us, char *out, size_t size)
     }
 }
 
+/* What the kernel calls the processor; null where it does not say. */
+static json_t *record_cpu(void)
+{
+    static const char key[] = "model name";
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    char line[256];
+    json_t *cpu = NULL;
+
+    while (f != NULL && cpu == NULL && fgets(line, sizeof(line), f) != NULL) {
+        const char *colon = strchr(line, ':');
+
+        if (strncmp(line, key, sizeof(key) - 1) == 0 && colon != NULL) {
+            line[strcspn(line, "\n")] = '\0';
+            cpu = json_string(colon + 1 + strspn(colon + 1, " "));
+        }
+    }
+    if (f != NULL) {
+        (void)fclose(f);
+    }
+    return cpu != NULL ? cpu : json_null();
+}
+
+static json_t *record_machine(void)
+{
+    struct utsname name = {.sysname = ""};
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+
+    (void)uname(&name);
+    return json_pack("{s:o, s:s, s:I, s:I, s:s, s:s}", "cpu", record_cpu(), "architecture",
+                     name.machine, "cores", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN),
+                     "memory_bytes",
+                     pages > 0 && page > 0 ? (json_int_t)pages * page : (json_int_t)0, "system",
+                     name.sysname, "kernel", name.release);
+}
+
+/* JSON's numbers are signed here: a seed beyond that is a text. */
+static json_t *record_seed(uint64_t seed)
+{
+    char digits[24];
+
+    (void)snprintf(digits, sizeof(digits), "%" PRIu64, seed);
+    return seed <= INT64_MAX ? json_integer((json_int_t)seed) : json_string(digits);
+}
+
 static void record_env(struct run_record *r)
 {
     const struct run_record_config *c = &r->config;
-    struct utsname name = {.sysname = ""};
     char date[32];
     json_t *env;
 
-    (void)uname(&name);
     record_date(c->started_us, date, sizeof(date));
-    env = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I}", "schema",
-                    RUN_RECORD_SCHEMA, "strait", STRAIT_VERSION, "compiler", __VERSION__, "backend",
-                    c->backend, "command", c->command, "started", date, "system", name.sysname,
-                    "release", name.release, "machine", name.machine, "processors",
-                    (json_int_t)sysconf(_SC_NPROCESSORS_ONLN));
+    env = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "schema", RUN_RECORD_SCHEMA,
+                    "strait", STRAIT_VERSION, "compiler", __VERSION__, "backend", c->backend,
+                    "command", c->command, "started", date, "seed", record_seed(c->file->seed),
+                    "machine", record_machine());
     record_json(r, "env.json", env);
     json_decref(env);
 }
@@ -182,7 +270,7 @@ static void record_run(struct run_record *r)
         return;
     }
     run_file_print(r->config.file, &text);
-    record_file(r, "run.yaml", text.chars, text.size);
+    record_file(r, "run.yaml", &text);
     text_deinit(&text);
 }
 
@@ -190,7 +278,7 @@ static void record_headers(struct run_record *r)
 {
     text_add(&r->line,
              "clock,time_s,workers,rebased,samples,loss,objective,accuracy,read_s,compute_s,"
-             "end_s\n");
+             "end_s,wan_bytes,wan_usd\n");
     record_line(r, RECORD_SCALARS);
     text_add(&r->line, "time_s,from,to,bytes,usd\n");
     record_line(r, RECORD_LINKS);
@@ -269,6 +357,12 @@ static void record_number(struct text *line, double value)
     }
 }
 
+/* Dollars, exactly. */
+static void record_dollars(struct text *line, uint64_t nusd)
+{
+    text_addf(line, "%" PRIu64 ".%09" PRIu64, nusd / 1000000000, nusd % 1000000000);
+}
+
 static void record_links(struct run_record *r, int64_t now_ns, const struct run_traffic *traffic)
 {
     const struct topo *topo = r->config.file->topo;
@@ -284,7 +378,7 @@ static void record_links(struct run_record *r, int64_t now_ns, const struct run_
         text_addf(&r->line, ",%s,%s,%" PRIu64 ",", topo_region_at(topo, i / n)->name,
                   topo_region_at(topo, i % n)->name, traffic->bytes[i]);
         if (run_cost_transfer(topo, traffic, i / n, i % n, &nusd)) {
-            text_addf(&r->line, "%" PRIu64 ".%09" PRIu64, nusd / 1000000000, nusd % 1000000000);
+            record_dollars(&r->line, nusd);
         }
         text_add(&r->line, "\n");
         record_line(r, RECORD_LINKS);
@@ -295,6 +389,8 @@ static void record_links(struct run_record *r, int64_t now_ns, const struct run_
 void run_record_row(struct run_record *r, const struct run_row *row,
                     const struct run_traffic *traffic)
 {
+    uint64_t nusd;
+
     text_addf(&r->line, "%" PRIu64 ",", row->clock);
     record_time(&r->line, row->now_ns);
     text_addf(&r->line, ",%u,%u", row->workers, row->rebased);
@@ -302,7 +398,11 @@ void run_record_row(struct run_record *r, const struct run_row *row,
     record_number(&r->line, row->loss);
     record_number(&r->line, row->objective);
     record_number(&r->line, row->accuracy);
-    text_addf(&r->line, ",%.9f,%.9f,%.9f", row->read_s, row->compute_s, row->end_s);
+    text_addf(&r->line, ",%.9f,%.9f,%.9f,%" PRIu64 ",", row->read_s, row->compute_s, row->end_s,
+              run_traffic_total(traffic));
+    if (run_cost_transfer_total(r->config.file->topo, traffic, &nusd)) {
+        record_dollars(&r->line, nusd);
+    }
     text_add(&r->line, "\n");
     record_line(r, RECORD_SCALARS);
     if (row->evaluated) {

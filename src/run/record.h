@@ -1,4 +1,5 @@
-/* The record of a run: a folder of files that anybody can read. docs/RUNS.md says what is in them.
+/* The record of a run: a folder of files that anybody can read. docs/RECORD.md says what is in
+ * them; run/reading.h reads them again.
  *
  *     run.yaml  env.json  events.jsonl  scalars.csv  links.csv  summary.json
  *
@@ -23,6 +24,11 @@ struct run_record_config {
 
 /* Make a folder, and those above it. ERR_IO, ERR_FULL, ERR_INVALID with @text. */
 MUST_USE enum err run_folder_make(const char *dir, struct err_text *text);
+
+/* Write a file of a folder. It appears whole or not at all, whenever
+ * somebody pulls the plug. ERR_IO, ERR_FULL, ERR_INVALID with @text. */
+MUST_USE enum err run_folder_put(const char *dir, const char *name, const char *chars, size_t size,
+                                 struct err_text *text);
 
 /* ERR_EXISTS if the folder holds a record; ERR_IO, ERR_FULL, ERR_NOMEM; with @text. */
 MUST_USE enum err run_record_create(const struct run_record_config *config,

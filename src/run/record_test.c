@@ -178,9 +178,11 @@ static void test_a_record_has_all_its_files(void **state)
     run_record_destroy(r);
     assert_string_equal(
         slurp(&f, "deep/er/scalars.csv"),
-        "clock,time_s,workers,rebased,samples,loss,objective,accuracy,read_s,compute_s,end_s\n"
-        "1,1.500000,2,0,20,0.5,,,0.250000000,0.000000000,0.000000000\n"
-        "2,2.000000,2,1,20,0.25,0.125,0.75,0.000000000,0.000000000,0.000000000\n");
+        "clock,time_s,workers,rebased,samples,loss,objective,accuracy,read_s,compute_s,end_s,"
+        "wan_bytes,wan_usd\n"
+        "1,1.500000,2,0,20,0.5,,,0.250000000,0.000000000,0.000000000,0,0.000000000\n"
+        "2,2.000000,2,1,20,0.25,0.125,0.75,0.000000000,0.000000000,0.000000000,3000000,"
+        "0.001500000\n");
     assert_string_equal(slurp(&f, "deep/er/links.csv"), "time_s,from,to,bytes,usd\n"
                                                         "2.000000,eu,us,3000000,0.001500000\n"
                                                         "7.250000,eu,us,4000000,0.002000000\n"
@@ -194,6 +196,10 @@ static void test_a_record_has_all_its_files(void **state)
                         "2025-11-15T12:00:00Z");
     assert_string_equal(json_string_value(json_object_get(again, "command")),
                         "strait run \"a.yaml\"");
+    assert_int_equal(json_integer_value(json_object_get(again, "schema")), RUN_RECORD_SCHEMA);
+    assert_int_equal(json_integer_value(json_object_get(again, "seed")), 1);
+    assert_true(json_integer_value(json_object_get(json_object_get(again, "machine"), "cores")) >
+                0);
     json_decref(again);
     check_summary(&f);
     json_decref(summary);
@@ -307,6 +313,77 @@ static void test_what_has_no_price_is_null_and_is_named(void **state)
     json_decref(summary);
 }
 
+/* docs/RECORD.md has @word as code. */
+static void check_documented(const char *page, const char *word)
+{
+    char code[96];
+
+    (void)snprintf(code, sizeof(code), "`%s`", word);
+    if (strstr(page, code) == NULL) {
+        fail_msg("docs/RECORD.md does not say what %s is", code);
+    }
+}
+
+static void check_keys(const char *page, const json_t *value)
+{
+    const char *key;
+    json_t *inner;
+    size_t i;
+
+    json_object_foreach((json_t *)value, key, inner)
+    {
+        check_documented(page, key);
+        check_keys(page, inner);
+    }
+    json_array_foreach(value, i, inner)
+    {
+        check_keys(page, inner);
+    }
+}
+
+static void check_columns(const char *page, char *table)
+{
+    char *rest = NULL;
+
+    table[strcspn(table, "\n")] = '\0';
+    for (char *c = strtok_r(table, ",", &rest); c != NULL; c = strtok_r(NULL, ",", &rest)) {
+        check_documented(page, c);
+    }
+}
+
+static void test_every_key_and_column_that_is_written_is_documented(void **state)
+{
+    static char page[1 << 16];
+    struct err_text text = {""};
+    struct run_record *r = NULL;
+    struct folder f;
+    json_t *object;
+    FILE *file = fopen(STRAIT_SOURCE_DIR "/docs/RECORD.md", "r");
+
+    (void)state;
+    assert_non_null(file);
+    page[fread(page, 1, sizeof(page) - 1, file)] = '\0';
+    assert_int_equal(fclose(file), 0);
+    folder_open(&f);
+    assert_int_equal(begin(&f, "a", &r, &text), OK);
+    run_record_event(r, 1, "joined", "w0", "hello");
+    assert_int_equal(run_record_finish(r, NULL, NULL, &text), OK);
+    run_record_destroy(r);
+    check_columns(page, slurp(&f, "a/scalars.csv"));
+    check_columns(page, slurp(&f, "a/links.csv"));
+    object = json_loads(slurp(&f, "a/env.json"), 0, NULL);
+    check_keys(page, object);
+    json_decref(object);
+    object = json_loads(slurp(&f, "a/events.jsonl"), 0, NULL);
+    check_keys(page, object);
+    json_decref(object);
+    object = summary_of_sites(", price: 0.25", "budget: {max_gb: 5}\n");
+    assert_int_equal(json_object_size(object), 29);
+    check_keys(page, object);
+    json_decref(object);
+    folder_close(&f);
+}
+
 static void test_a_record_is_not_written_over(void **state)
 {
     struct err_text text = {""};
@@ -367,12 +444,13 @@ static void test_what_cannot_be_written_is_told_in_the_end(void **state)
     (void)snprintf(path, sizeof(path), "%s/a/run.yaml", f.dir);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(begin(&f, "a", &r, &text), OK);
-    (void)snprintf(path, sizeof(path), "%s/a/summary.json", f.dir);
+    (void)snprintf(path, sizeof(path), "%s/a/summary.json.part", f.dir);
     assert_int_equal(symlink("/dev/full", path), 0);
     run_record_row(r, &row, &f.traffic);
     assert_int_equal(run_record_finish(r, summary, &f.picture, &text), ERR_FULL);
     json_decref(summary);
     assert_non_null(strstr(text.text, "summary.json"));
+    assert_int_equal(access(path, F_OK), -1); /* Nothing that is half there stays. */
     run_record_destroy(r);
     folder_close(&f);
 }
@@ -420,6 +498,7 @@ int main(void)
         cmocka_unit_test(test_a_record_has_all_its_files),
         cmocka_unit_test(test_sites_have_their_parts_of_the_summary),
         cmocka_unit_test(test_what_has_no_price_is_null_and_is_named),
+        cmocka_unit_test(test_every_key_and_column_that_is_written_is_documented),
         cmocka_unit_test(test_a_record_is_not_written_over),
         cmocka_unit_test(test_a_folder_that_cannot_be_made_is_told),
         cmocka_unit_test(test_what_cannot_be_written_is_told_in_the_end),
