@@ -26,6 +26,7 @@ extern const struct cli_command cli_command_doctor;
 extern const struct cli_command cli_command_help;
 extern const struct cli_command cli_command_man;
 extern const struct cli_command cli_command_proxy;
+extern const struct cli_command cli_command_report;
 extern const struct cli_command cli_command_run;
 extern const struct cli_command cli_command_server;
 extern const struct cli_command cli_command_sim;

@@ -3,6 +3,7 @@
 #include "cli/figure.h"
 #include "cli/run.h"
 #include "loop/clock.h"
+#include "run/report.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -181,7 +182,8 @@ static void shown_over(const struct run_picture *picture, const struct run_resul
     }
     if (s->record != NULL) {
         run_record_event(s->record, result->took_ns, "end", "", run_end_name(result->end));
-        if (run_record_finish(s->record, s->json, picture, &text) != OK) {
+        if (run_record_finish(s->record, s->json, picture, &text) != OK ||
+            run_report_keep(run_record_dir(s->record), &text) != OK) {
             s->status = cli_error(s->ctx, CLI_ERROR_FILE, NULL, "%s", text.text);
         }
     }

@@ -15,6 +15,7 @@ const struct cli_command *const cli_commands[] = {
     &cli_command_store_export,
     &cli_command_run,
     &cli_command_compare,
+    &cli_command_report,
     &cli_command_worker,
     &cli_command_sim,
     &cli_command_proxy,
