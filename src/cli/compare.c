@@ -1,4 +1,5 @@
-/* strait compare: the same file with different ways to synchronise, or records that there are. */
+/* strait compare: the same file with different ways to synchronise, or several files and records
+ * as they are. */
 
 #include "cli/compare.h"
 
@@ -24,6 +25,7 @@ enum {
     COMPARE_SETS_MAX = 48, /* A run takes 64, and we have some of our own. */
     COMPARE_JOBS_MAX = 256,
     COMPARE_TEXT_BYTES_MAX = 1 << 20,
+    COMPARE_CURVES_BYTES_MAX = 512 << 20,
 };
 
 /* What is asked for. */
@@ -141,34 +143,57 @@ static enum cli_exit compare_choose(struct cli_context *ctx, const struct run_fi
 static enum cli_exit compare_write(struct cli_context *ctx, const char *dir, const char *name,
                                    const char *chars)
 {
-    char path[COMPARE_PATH_BYTES + 32];
-    FILE *f;
-    bool good;
+    struct err_text text = {""};
 
-    (void)snprintf(path, sizeof(path), "%s/%s", dir, name);
-    f = fopen(path, "we");
-    good = f != NULL && fputs(chars, f) >= 0;
-    good = f != NULL && fclose(f) == 0 && good;
-    return good ? CLI_DONE : cli_error(ctx, CLI_ERROR_FILE, NULL, "%s: %s", path, strerror(errno));
+    return run_folder_put(dir, name, chars, strlen(chars), &text) == OK
+               ? CLI_DONE
+               : cli_error(ctx, CLI_ERROR_FILE, NULL, "%s", text.text);
 }
 
-/* compare.json and compare.csv beside the records. */
+/* The curves, and the page. */
+static enum cli_exit compare_keep_pictures(struct cli_context *ctx, const struct compare *c)
+{
+    enum cli_exit status = CLI_DONE;
+    struct text text;
+
+    if (text_init(&text, COMPARE_CURVES_BYTES_MAX) != OK) {
+        return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot write curves.csv");
+    }
+    compare_curves(c, &text);
+    status = text.failed ? cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot write curves.csv")
+                         : compare_write(ctx, c->dir, "curves.csv", text.chars);
+    text_clear(&text);
+    if (status == CLI_DONE) {
+        status = compare_page(c, &text) != OK || text.failed
+                     ? cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot write compare.html")
+                     : compare_write(ctx, c->dir, "compare.html", text.chars);
+    }
+    text_deinit(&text);
+    return status;
+}
+
+/* All of it beside the records; compare.json comes last, and says that the others are there. */
 static enum cli_exit compare_keep(struct cli_context *ctx, const struct compare *c,
                                   const json_t *json, const char *csv)
 {
-    char *chars = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
     enum cli_exit status;
+    char *chars;
 
     if (c->dir[0] == '\0') {
-        free(chars);
         return CLI_DONE;
     }
-    if (chars == NULL) {
-        return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot write compare.json");
+    status = compare_write(ctx, c->dir, "compare.csv", csv);
+    if (status == CLI_DONE) {
+        status = compare_keep_pictures(ctx, c);
     }
-    status = compare_write(ctx, c->dir, "compare.json", chars);
+    chars = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    if (status == CLI_DONE) {
+        status = chars == NULL
+                     ? cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot write compare.json")
+                     : compare_write(ctx, c->dir, "compare.json", chars);
+    }
     free(chars);
-    return status == CLI_DONE ? compare_write(ctx, c->dir, "compare.csv", csv) : status;
+    return status;
 }
 
 static void compare_print(struct cli_context *ctx, const struct compare *c)
@@ -186,16 +211,19 @@ static void compare_print(struct cli_context *ctx, const struct compare *c)
         text_deinit(&text);
     }
     if (c->dir[0] != '\0') {
-        cli_out(ctx, "  %srecords%s %s\n", cli_style(ctx->color_out, CLI_FAINT),
-                cli_style(ctx->color_out, CLI_PLAIN), c->dir);
+        cli_out(ctx, "  %skept in%s %s: compare.html, compare.csv, curves.csv, records\n",
+                cli_style(ctx->color_out, CLI_FAINT), cli_style(ctx->color_out, CLI_PLAIN), c->dir);
     }
 }
 
-static enum cli_exit compare_show(struct cli_context *ctx, const struct compare *c)
+enum cli_exit compare_show(struct cli_context *ctx, struct compare *c)
 {
-    json_t *json = compare_json(c);
     enum cli_exit status;
     struct text csv;
+    json_t *json;
+
+    compare_align(c);
+    json = compare_json(c);
 
     if (json == NULL || text_init(&csv, COMPARE_TEXT_BYTES_MAX) != OK) {
         json_decref(json);
@@ -219,9 +247,7 @@ static enum cli_exit compare_show(struct cli_context *ctx, const struct compare 
     return status;
 }
 
-/* A run that failed, or of which nothing is known, makes the whole a failure; one that diverged or
- * came too late is a result. */
-static enum cli_exit compare_verdict(const struct compare *c)
+enum cli_exit compare_verdict(const struct compare *c)
 {
     for (uint32_t i = 0; i < c->count; i++) {
         const struct compare_run *r = &c->runs[i];
@@ -235,21 +261,20 @@ static enum cli_exit compare_verdict(const struct compare *c)
 
 /* A run file. */
 
-static enum cli_exit compare_open_dir(struct cli_context *ctx, const struct run_file *f,
-                                      struct compare *c)
+enum cli_exit compare_open_dir(struct cli_context *ctx, const char *name, struct compare *c)
 {
-    char path[COMPARE_PATH_BYTES + 32], name[COMPARE_NAME_BYTES + 16];
+    char path[COMPARE_PATH_BYTES + 32], folder[COMPARE_NAME_BYTES + 16];
     struct err_text text = {""};
     const char *said = cli_text(ctx, "output");
 
     if (said != NULL && strlen(said) > 1000) {
         return cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL, "--output: too long a path");
     }
-    (void)snprintf(name, sizeof(name), "%.64s-compare", f->name);
+    (void)snprintf(folder, sizeof(folder), "%.64s-compare", name);
     if (said != NULL) {
         (void)snprintf(c->dir, sizeof(c->dir), "%s", said);
     } else {
-        run_default_dir(name, c->dir, sizeof(c->dir));
+        run_default_dir(folder, c->dir, sizeof(c->dir));
     }
     (void)snprintf(path, sizeof(path), "%s/compare.json", c->dir);
     if (access(path, F_OK) == 0) {
@@ -269,7 +294,8 @@ static enum cli_exit compare_run_file(struct cli_context *ctx, const struct run_
                                        .file = f,
                                        .sets = sets,
                                        .sets_count = sets_count,
-                                       .jobs = (uint32_t)cli_number(ctx, "jobs")};
+                                       .jobs = (uint32_t)cli_number(ctx, "jobs"),
+                                       .on = "sim"};
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     enum cli_exit status;
 
@@ -280,7 +306,7 @@ static enum cli_exit compare_run_file(struct cli_context *ctx, const struct run_
     config.jobs = config.jobs > 0 ? config.jobs : cores > 0 ? (uint32_t)cores : 1;
     status = compare_choose(ctx, f, c);
     if (status == CLI_DONE) {
-        status = compare_open_dir(ctx, f, c);
+        status = compare_open_dir(ctx, f->name, c);
     }
     if (status == CLI_DONE) {
         status = compare_go(ctx, &config, c);
@@ -290,7 +316,7 @@ static enum cli_exit compare_run_file(struct cli_context *ctx, const struct run_
             status = status != CLI_DONE ? status : shown != CLI_DONE ? shown : compare_verdict(c);
         }
     }
-    mem_free(c);
+    compare_free(c);
     return status;
 }
 
@@ -314,21 +340,28 @@ static enum cli_exit compare_check_file(struct cli_context *ctx, const struct ru
     return CLI_DONE;
 }
 
-static enum cli_exit compare_file(struct cli_context *ctx)
+enum cli_exit compare_bad_file(struct cli_context *ctx, enum err rc, const struct err_text *text)
 {
-    const char *path = cli_argument(ctx, 0), *sets[COMPARE_SETS_MAX];
+    return rc == ERR_NOT_FOUND || rc == ERR_IO
+               ? cli_error(ctx, CLI_ERROR_FILE, NULL, "%s", text->text)
+           : rc == ERR_INVALID
+               ? cli_error(ctx, CLI_ERROR_BAD_VALUE, "strait help compare", "--set %s", text->text)
+               : cli_error(ctx, CLI_ERROR_RUN_FILE, NULL, "%s", text->text);
+}
+
+static enum cli_exit compare_file(struct cli_context *ctx, const char *const *sets, uint32_t count)
+{
+    const char *path = cli_argument(ctx, 0);
     struct err_text text = {""};
     struct run_file *f = NULL;
-    uint32_t count = 0;
     enum cli_exit status;
     enum err rc;
 
-    for (const char *s; (s = cli_text_at(ctx, "set", count)) != NULL; count++) {
-        if (count == COMPARE_SETS_MAX) {
-            return cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL, "--set: more than %d settings",
-                             COMPARE_SETS_MAX);
-        }
-        sets[count] = s;
+    if (strcmp(cli_text(ctx, "on"), "sim") != 0) {
+        return cli_error(ctx, CLI_ERROR_BAD_VALUE, "strait help compare",
+                         "--on: one file is simulated in every way; --on %s is for several files, "
+                         "each as it is",
+                         cli_text(ctx, "on"));
     }
     rc = run_set_load(path, sets, count, &f, &text);
     if (rc == OK) {
@@ -336,11 +369,7 @@ static enum cli_exit compare_file(struct cli_context *ctx)
     }
     if (rc != OK) {
         run_file_free(f);
-        return rc == ERR_NOT_FOUND || rc == ERR_IO
-                   ? cli_error(ctx, CLI_ERROR_FILE, NULL, "%s", text.text)
-               : rc == ERR_INVALID ? cli_error(ctx, CLI_ERROR_BAD_VALUE, "strait help compare",
-                                               "--set %s", text.text)
-                                   : cli_error(ctx, CLI_ERROR_RUN_FILE, NULL, "%s", text.text);
+        return compare_bad_file(ctx, rc, &text);
     }
     status = compare_check_file(ctx, f);
     if (status == CLI_DONE) {
@@ -350,106 +379,35 @@ static enum cli_exit compare_file(struct cli_context *ctx)
     return status;
 }
 
-/* Records. */
-
-/* Called after its folder; two of one name after the whole path. */
-static void compare_name_record(struct compare *c, const char *path)
-{
-    struct compare_run *r = &c->runs[c->count];
-    char copy[COMPARE_PATH_BYTES];
-    size_t size;
-    char *slash;
-    struct text name;
-
-    (void)snprintf(r->record, sizeof(r->record), "%.1024s", path);
-    (void)snprintf(copy, sizeof(copy), "%s", r->record);
-    size = strlen(copy);
-    while (size > 1 && copy[size - 1] == '/') {
-        copy[--size] = '\0';
-    }
-    slash = strrchr(copy, '/');
-    text_init_fixed(&name, r->name, sizeof(r->name));
-    text_add_printable(&name, slash == NULL || slash[1] == '\0' ? copy : slash + 1);
-    if (compare_find(c, r->name) != COMPARE_NONE) {
-        text_clear(&name);
-        text_add_printable(&name,
-                           size >= sizeof(r->name) ? copy + size - sizeof(r->name) + 1 : copy);
-    }
-}
-
-static enum cli_exit compare_read_records(struct cli_context *ctx, struct compare *c)
-{
-    for (const char *path; (path = cli_argument(ctx, c->count)) != NULL;) {
-        struct compare_run *r = &c->runs[c->count];
-        struct err_text text = {""};
-
-        if (c->count == COMPARE_RUNS_MAX) {
-            return cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL, "more than %d records",
-                             COMPARE_RUNS_MAX);
-        }
-        compare_name_record(c, path);
-        if (run_outcome_load(path, &r->outcome, &text) != OK ||
-            run_scalars_load(path, r->outcome.rising, NAN, &r->scalars, &text) != OK) {
-            return cli_error(ctx, CLI_ERROR_FILE, NULL, "%s", text.text);
-        }
-        r->known = true;
-        r->state = COMPARE_DONE;
-        r->reached = strcmp(r->outcome.end, "goal") == 0;
-        c->count++;
-    }
-    return CLI_DONE;
-}
-
-static enum cli_exit compare_records(struct cli_context *ctx)
-{
-    const char *base = cli_text(ctx, "base");
-    struct compare *c;
-    enum cli_exit status;
-
-    if (cli_argument(ctx, 1) == NULL) {
-        return cli_error(ctx, CLI_ERROR_MISSING_ARGUMENT, "strait help compare",
-                         "%s is one record: name two or more, or a run file", cli_argument(ctx, 0));
-    }
-    c = mem_zalloc(sizeof(*c));
-    if (c == NULL) {
-        return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot compare anything");
-    }
-    c->lan = COMPARE_NONE;
-    status = compare_read_records(ctx, c);
-    if (status == CLI_DONE) {
-        (void)snprintf(c->title, sizeof(c->title), "%u records", c->count);
-        c->base = base == NULL ? 0 : compare_find(c, base);
-        status = c->base != COMPARE_NONE
-                     ? compare_show(ctx, c)
-                     : cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL,
-                                 "--base: there is no record '%s' among them; the first is '%s'",
-                                 base, c->runs[0].name);
-    }
-    mem_free(c);
-    return status;
-}
-
 static enum cli_exit compare_run(struct cli_context *ctx)
 {
     enum cli_exit status = compare_check_only(ctx, cli_text(ctx, "only"));
+    const char *sets[COMPARE_SETS_MAX];
+    uint32_t count = 0;
 
     if (status != CLI_DONE) {
         return status;
     }
-    if (compare_is_folder(cli_argument(ctx, 0))) {
-        return compare_records(ctx);
+    for (const char *s; (s = cli_text_at(ctx, "set", count)) != NULL; count++) {
+        if (count == COMPARE_SETS_MAX) {
+            return cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL, "--set: more than %d settings",
+                             COMPARE_SETS_MAX);
+        }
+        sets[count] = s;
     }
     if (cli_argument(ctx, 1) != NULL) {
-        return cli_error(ctx, CLI_ERROR_EXTRA_ARGUMENT, "strait help compare",
-                         "%s is a run file: name nothing but it, or records only",
-                         cli_argument(ctx, 0));
+        return compare_mix(ctx, sets, count);
     }
-    return compare_file(ctx);
+    return compare_is_folder(cli_argument(ctx, 0))
+               ? cli_error(ctx, CLI_ERROR_MISSING_ARGUMENT, "strait help compare",
+                           "%s is one record: name two or more, or a run file",
+                           cli_argument(ctx, 0))
+               : compare_file(ctx, sets, count);
 }
 
 const struct cli_command cli_command_compare = {
     .path = "compare",
-    .summary = "run a file with different ways to synchronise, and compare",
+    .summary = "compare ways to synchronise, run files, and records",
     .group = CLI_GROUP_RUN,
     .paragraphs =
         (const char *const[]){
@@ -462,14 +420,19 @@ const struct cli_command cli_command_compare = {
             "the time to that goal, clocks, traffic, dollars and the part of all changes that was "
             "not significant.",
             "Every run is a process of its own with a record of its own, in one folder with "
-            "compare.json and compare.csv. Runs are limited by stop.clocks and stop.time of the "
-            "file, else by ten times lan's clocks. Ctrl-C ends them and shows what there is.",
-            "With folders instead of a file, records of earlier runs are compared: the first is "
-            "what the others are compared to, or that of --base.",
+            "compare.html (a page with curves), compare.csv, curves.csv and compare.json. Runs are "
+            "limited by stop.clocks and stop.time of the file, else by ten times lan's clocks. "
+            "Ctrl-C ends them and shows what there is.",
+            "With several arguments each is a run file, which is run as it is (--on), or the "
+            "folder "
+            "of a record of an earlier run. They are compared up to the objective that all of them "
+            "came to; the first is what the others are compared to, or that of --base. Of records "
+            "alone files are written only where --output says.",
             NULL},
     .arguments =
         (const struct cli_argument[]){{.placeholder = "FILE",
-                                       .help = "a run file with sites, or two or more records",
+                                       .help = "a run file with sites, or two or more run files "
+                                               "and records",
                                        .kind = CLI_FILE,
                                        .repeats = true},
                                       {0}},
@@ -483,15 +446,22 @@ const struct cli_command cli_command_compare = {
              .placeholder = "NAMES",
              .help = "only these, with commas: plain-bsp, plain-ssp, gaia-bsp, gaia-ssp, async, "
                      "centralised, gaia-bsp-free; lan is always run"},
+            {.name = "on",
+             .placeholder = "WHERE",
+             .fallback = "sim",
+             .kind = CLI_WORDS,
+             .words = "sim local",
+             .help = "where several files are run: sim, or local for processes on this machine"},
             CLI_OPTION_NUMBER("jobs", "N", NULL,
-                              "runs at once; default: as many as there are processors", 1,
-                              COMPARE_JOBS_MAX),
-            {.name = "base", .placeholder = "NAME", .help = "the record to compare others with"},
+                              "runs at once; default: as many as there are processors, and one "
+                              "with --on local",
+                              1, COMPARE_JOBS_MAX),
+            {.name = "base", .placeholder = "NAME", .help = "the run to compare others with"},
             {.name = "output",
              .letter = 'o',
              .placeholder = "DIR",
              .kind = CLI_DIR,
-             .help = "where to keep the records; default: a new folder below "
+             .help = "where to keep the records, tables and the page; default: a new folder below "
                      "~/.local/state/strait/runs"},
             {.name = "wide", .help = "more columns, and where the time went in every run"},
             {.name = "csv", .help = "print the table as CSV"},
@@ -500,7 +470,8 @@ const struct cli_command cli_command_compare = {
         (const struct cli_example[]){
             {"strait compare runs/gaia-mf-3.yaml", "all of them"},
             {"strait compare runs/gaia-mf-3.yaml --only plain-bsp,gaia-bsp -o here", "two of them"},
-            {"strait compare here/lan here/gaia-bsp", "records that there are"},
+            {"strait compare a.yaml b.yaml here/lan", "two files as they are, and a record"},
+            {"strait compare here/lan here/gaia-bsp -o there", "records that there are"},
             {0}},
     .run = compare_run,
 };

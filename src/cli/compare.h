@@ -1,11 +1,12 @@
-/* strait compare: several runs of one file, or records that there are, side by side. */
+/* strait compare: several runs of one file, several files, or records that there are, side by
+ * side. */
 
 #ifndef CLI_COMPARE_H
 #define CLI_COMPARE_H
 
 #include "cli/context.h"
 #include "run/file.h"
-#include "run/outcome.h"
+#include "run/reading.h"
 
 enum {
     COMPARE_RUNS_MAX = 32,
@@ -22,11 +23,14 @@ enum compare_state { COMPARE_WAITS, COMPARE_RUNS, COMPARE_DONE };
 struct compare_run {
     char name[COMPARE_NAME_BYTES];
     char record[COMPARE_PATH_BYTES];
+    const char *path; /* The run file that is run as it is; NULL: it is a setting or a record. */
     enum compare_state state;
     bool known; /* There is an outcome; else .why says why not. */
     struct run_outcome outcome;
     struct run_scalars scalars;
-    bool reached; /* It came as far as it was to come. */
+    struct run_reading_curve curve;
+    struct run_reading_reach reach; /* Where it is as good as .aim of the comparison. */
+    bool reached;                   /* It came as far as it was to come. */
     struct err_text why;
 };
 
@@ -44,14 +48,19 @@ struct compare_goal {
 
 struct compare {
     char title[COMPARE_NAME_BYTES];
-    char dir[COMPARE_PATH_BYTES]; /* Empty: only records are compared. */
+    char dir[COMPARE_PATH_BYTES]; /* Empty: nothing is kept. */
     struct compare_goal goal;
+    double aim; /* Up to where all are compared: the goal, or else the best that every run came to;
+                 * NaN: there is no such thing. */
     struct compare_run runs[COMPARE_RUNS_MAX];
     uint32_t count;
     uint32_t base;        /* What speed is compared with; COMPARE_NONE: nothing. */
     uint32_t lan;         /* Likewise. */
     struct err_text note; /* Something that people should know; may be empty. */
 };
+
+/* NULL is allowed. */
+void compare_free(struct compare *c);
 
 /* Settings of a run file (compare_set.c). */
 
@@ -79,13 +88,50 @@ struct compare_go_config {
     const struct run_file *file;
     const char *const *sets; /* Of --set. */
     uint32_t sets_count;
-    uint32_t jobs; /* At once. */
+    uint32_t jobs;  /* At once. */
+    const char *on; /* "sim", "local" */
 };
 
-/* Run all of @c->runs, lan first, and set the goal. Ctrl-C ends those that run; then the result has
- * what there is. CLI_DONE, or an error that was printed: nothing can be compared. */
+/* Run all of @c->runs that wait; if one of them is lan, that first, and it sets the goal. Ctrl-C
+ * ends those that run; then the result has what there is. CLI_DONE, or an error that was printed:
+ * nothing can be compared. */
 enum cli_exit compare_go(struct cli_context *ctx, const struct compare_go_config *config,
                          struct compare *c);
+
+/* Several files and records (compare_mix.c). */
+enum cli_exit compare_mix(struct cli_context *ctx, const char *const *sets, uint32_t sets_count);
+
+/* What both ways share (compare.c). */
+
+/* A new folder for the records, or that of --output; called after @name. */
+enum cli_exit compare_open_dir(struct cli_context *ctx, const char *name, struct compare *c);
+
+/* Print what came out, and keep it in the folder if there is one. */
+enum cli_exit compare_show(struct cli_context *ctx, struct compare *c);
+
+/* A run that failed, or of which nothing is known, makes the whole a failure; one that diverged or
+ * came too late is a result. */
+enum cli_exit compare_verdict(const struct compare *c);
+
+/* The file cannot be run, for @rc. */
+enum cli_exit compare_bad_file(struct cli_context *ctx, enum err rc, const struct err_text *text);
+
+/* Records, aligned (compare_align.c). */
+
+/* Read what the record of a run says; NaN as @goal: there is none. */
+MUST_USE enum err compare_load(struct compare_run *r, double goal, struct err_text *text);
+
+/* Set the aim, and where each run is as good. */
+void compare_align(struct compare *c);
+
+/* All points of all curves, as curves.csv. */
+void compare_curves(const struct compare *c, struct text *out);
+
+/* Add a word of a table, in quotes if it must be. */
+void compare_csv_word(const char *word, struct text *out);
+
+/* The page of it (compare_page.c). Pure. ERR_NOMEM. */
+MUST_USE enum err compare_page(const struct compare *c, struct text *out);
 
 /* What came out, as people want it (compare_view.c). Pure. */
 
@@ -100,6 +146,18 @@ struct compare_view {
 void compare_view(const struct compare_view *v, struct text *out);
 void compare_csv(const struct compare *c, struct text *out);
 json_t *compare_json(const struct compare *c); /* NULL: no memory. */
+
+/* Sentences; each may be empty. */
+void compare_say_goal(const struct compare *c, struct text *out);
+void compare_say_missed(const struct compare *c, const struct compare_run *r, struct text *out);
+void compare_say_budget(const struct compare *c, struct text *out);
+void compare_say_prices(const struct compare *c, struct text *out);
+
+/* "reached", "clocks", "no result", ... */
+const char *compare_end(const struct compare *c, const struct compare_run *r);
+
+/* Its time can be compared: it has reached the goal, or nobody set one. */
+bool compare_timed(const struct compare *c, uint32_t run);
 
 /* When it was as good as the goal, in seconds and clocks; if it was not, or there is none, its end.
  */

@@ -1,5 +1,5 @@
 /* The runs of a comparison, as processes of their own: lan first, which sets the goal, then all
- * others, a few at a time. */
+ * others, a few at a time. Files that are run as they are have no lan among them. */
 
 #include "base/mem.h"
 #include "cli/compare.h"
@@ -98,6 +98,22 @@ static void go_args_free(struct go_args *a)
     }
 }
 
+/* What makes it what it is; a file that is run as it is has nothing of ours. */
+static void go_settings(const struct go *g, const struct compare_run *run,
+                        struct compare_settings *out)
+{
+    out->count = 0;
+    if (run->path != NULL) {
+        return;
+    }
+    compare_settings(g->config->file, run->name, out);
+    if (g->first) {
+        compare_settings_converge(g->config->file, &g->c->goal, out);
+    } else {
+        compare_settings_reach(g->config->file, &g->c->goal, out);
+    }
+}
+
 /* Tied to our own process first, as the members of a run are. */
 static void go_args(const struct go *g, const struct compare_run *run, struct go_args *a)
 {
@@ -111,17 +127,12 @@ static void go_args(const struct go *g, const struct compare_run *run, struct go
     go_arg(a, "--");
     go_arg(a, "%s", g->program);
     go_arg(a, "run");
-    go_arg(a, "--on=sim");
+    go_arg(a, "--on=%s", config->on);
     go_arg(a, "--quiet");
     go_arg(a, "--json");
     go_arg(a, "--no-color");
     go_arg(a, "--output=%s", run->record);
-    compare_settings(config->file, run->name, &settings);
-    if (g->first) {
-        compare_settings_converge(config->file, &g->c->goal, &settings);
-    } else {
-        compare_settings_reach(config->file, &g->c->goal, &settings);
-    }
+    go_settings(g, run, &settings);
     for (uint32_t i = 0; i < config->sets_count; i++) {
         go_arg(a, "--set=%s", config->sets[i]);
     }
@@ -129,7 +140,7 @@ static void go_args(const struct go *g, const struct compare_run *run, struct go
         go_arg(a, "--set=%s", settings.items[i]);
     }
     go_arg(a, "--");
-    go_arg(a, "%s", config->path);
+    go_arg(a, "%s", run->path != NULL ? run->path : config->path);
 }
 
 /* Progress. */
@@ -224,11 +235,7 @@ static void go_read(struct go_child *child, int64_t status, int signum)
     double goal = c->goal.there ? c->goal.objective : (double)NAN;
     struct err_text why = {""};
 
-    run->known = run_outcome_load(run->record, &run->outcome, &why) == OK;
-    if (run->known &&
-        run_scalars_load(run->record, run->outcome.rising, goal, &run->scalars, &why) != OK) {
-        run->known = false;
-    }
+    run->known = compare_load(run, goal, &why) == OK;
     if (run->known) {
         run->reached = strcmp(run->outcome.end, "goal") == 0;
     } else {
@@ -363,7 +370,9 @@ static void go_start(struct go *g, uint32_t index)
 /* As many as may run at once; if none does and none is left, it is over. */
 static void go_start_some(struct go *g)
 {
-    for (uint32_t i = 0; i < g->c->count && g->caught == 0 && g->c->goal.there; i++) {
+    bool may = g->c->goal.there || g->c->lan == COMPARE_NONE;
+
+    for (uint32_t i = 0; i < g->c->count && g->caught == 0 && may; i++) {
         if (g->c->runs[i].state == COMPARE_WAITS && g->running < g->config->jobs) {
             go_start(g, i);
         }
@@ -422,21 +431,40 @@ static void go_close(struct go *g)
     mem_free(g);
 }
 
-static void go_all(struct go *g)
+/* False: not even lan can be started. */
+static bool go_begin(struct go *g)
 {
     struct compare *c = g->c;
 
     for (uint32_t i = 0; i < c->count; i++) {
-        go_place(c, &c->runs[i], i == c->lan ? go_converged : c->runs[i].name);
+        if (c->runs[i].state == COMPARE_WAITS) {
+            go_place(c, &c->runs[i], i == c->lan ? go_converged : c->runs[i].name);
+        }
+    }
+    loop_timer_start_in(&g->tick, 0);
+    if (c->lan == COMPARE_NONE) {
+        go_start_some(g);
+        return true;
     }
     g->first = true;
-    loop_timer_start_in(&g->tick, 0);
     go_start(g, c->lan);
     if (g->running == 0) {
         go_set_goal(g);
+        return false;
+    }
+    return true;
+}
+
+static void go_all(struct go *g)
+{
+    struct compare *c = g->c;
+
+    if (!go_begin(g)) {
         return;
     }
-    loop_run(g->loop);
+    if (g->running > 0) {
+        loop_run(g->loop);
+    }
     screen_clear(&g->screen);
     for (uint32_t i = 0; i < c->count; i++) {
         if (c->runs[i].state == COMPARE_WAITS) {

@@ -26,8 +26,7 @@ uint32_t compare_find(const struct compare *c, const char *name)
     return COMPARE_NONE;
 }
 
-/* Its time can be compared: it has reached the goal, or nobody set one. */
-static bool view_timed(const struct compare *c, uint32_t run)
+bool compare_timed(const struct compare *c, uint32_t run)
 {
     const struct compare_run *r = run < c->count ? &c->runs[run] : NULL;
 
@@ -50,20 +49,20 @@ double compare_clocks(const struct compare *c, uint32_t run)
 
 double compare_speed(const struct compare *c, uint32_t run)
 {
-    return view_timed(c, run) && view_timed(c, c->base)
+    return compare_timed(c, run) && compare_timed(c, c->base)
                ? compare_time(c, c->base) / compare_time(c, run)
                : (double)NAN;
 }
 
 double compare_by_lan(const struct compare *c, uint32_t run)
 {
-    return view_timed(c, run) && view_timed(c, c->lan)
+    return compare_timed(c, run) && compare_timed(c, c->lan)
                ? compare_time(c, run) / compare_time(c, c->lan)
                : (double)NAN;
 }
 
 /* "goal" is what every run was sent to. */
-static const char *view_end(const struct compare *c, const struct compare_run *r)
+const char *compare_end(const struct compare *c, const struct compare_run *r)
 {
     return !r->known                                              ? "no result"
            : c->goal.there && strcmp(r->outcome.end, "goal") == 0 ? "reached"
@@ -144,7 +143,7 @@ static void view_row(const struct compare_view *v, uint32_t index, struct text *
     struct text t;
 
     text_addf(out, "  %s%-*s%s %-11.11s", cli_style(v->color, CLI_NAME), VIEW_NAME, r->name,
-              cli_style(v->color, CLI_PLAIN), view_end(c, r));
+              cli_style(v->color, CLI_PLAIN), compare_end(c, r));
     if (!r->known) {
         text_addf(out, " %s\n", r->why.text);
         return;
@@ -165,6 +164,27 @@ static void view_row(const struct compare_view *v, uint32_t index, struct text *
     view_rest(v, o, out);
 }
 
+/* Runs that nobody sent to a goal are compared up to what all of them came to, if there is that. */
+static double view_bar_time(const struct compare *c, uint32_t run)
+{
+    return c->goal.there || isnan(c->aim) ? compare_time(c, run) : c->runs[run].reach.time_s;
+}
+
+static void view_bars_title(const struct compare_view *v, struct text *out)
+{
+    const struct compare *c = v->compare;
+
+    text_addf(out, "\n  %s", cli_style(v->color, CLI_FAINT));
+    if (c->goal.there || isnan(c->aim)) {
+        text_add(out, c->goal.there ? "time to the goal" : "time");
+    } else {
+        text_add(out, "time to ");
+        figure_number(c->aim, out);
+        text_add(out, ", which all of them came to");
+    }
+    text_addf(out, "%s\n", cli_style(v->color, CLI_PLAIN));
+}
+
 static void view_bars(const struct compare_view *v, struct text *out)
 {
     const struct compare *c = v->compare;
@@ -172,13 +192,12 @@ static void view_bars(const struct compare_view *v, struct text *out)
     double most = 0;
 
     for (uint32_t i = 0; i < c->count; i++) {
-        most = c->runs[i].known && compare_time(c, i) > most ? compare_time(c, i) : most;
+        most = c->runs[i].known && view_bar_time(c, i) > most ? view_bar_time(c, i) : most;
     }
     if (most <= 0) {
         return;
     }
-    text_addf(out, "\n  %s%s%s\n", cli_style(v->color, CLI_FAINT),
-              c->goal.there ? "time to the goal" : "time", cli_style(v->color, CLI_PLAIN));
+    view_bars_title(v, out);
     for (uint32_t i = 0; i < c->count; i++) {
         const struct compare_run *r = &c->runs[i];
 
@@ -186,12 +205,12 @@ static void view_bars(const struct compare_view *v, struct text *out)
             continue;
         }
         text_addf(out, "  %-*s %s", VIEW_NAME, r->name,
-                  cli_style(v->color, view_timed(c, i) ? CLI_GOOD : CLI_DOUBTFUL));
-        figure_length(compare_time(c, i) / most, cells < VIEW_BARS_MIN ? VIEW_BARS_MIN : cells,
+                  cli_style(v->color, compare_timed(c, i) ? CLI_GOOD : CLI_DOUBTFUL));
+        figure_length(view_bar_time(c, i) / most, cells < VIEW_BARS_MIN ? VIEW_BARS_MIN : cells,
                       v->utf8, out);
         text_addf(out, "%s ", cli_style(v->color, CLI_PLAIN));
-        figure_time(compare_time(c, i), out);
-        text_addf(out, "%s\n", view_timed(c, i) ? "" : ", and not there");
+        figure_time(view_bar_time(c, i), out);
+        text_addf(out, "%s\n", compare_timed(c, i) ? "" : ", and not there");
     }
 }
 
@@ -217,7 +236,7 @@ static void view_wrap(const char *chars, int width, struct text *out)
     text_add(out, column > 0 ? "\n" : "");
 }
 
-static void view_goal(const struct compare *c, struct text *out)
+void compare_say_goal(const struct compare *c, struct text *out)
 {
     const struct compare_goal *g = &c->goal;
     const struct run_outcome *lan;
@@ -275,7 +294,7 @@ static void view_parts(const struct run_outcome *o, struct text *out)
 }
 
 /* How near it came, and where its time went. */
-static void view_missed(const struct compare *c, const struct compare_run *r, struct text *out)
+void compare_say_missed(const struct compare *c, const struct compare_run *r, struct text *out)
 {
     text_addf(out, "%s ", r->name);
     if (c->goal.there && r->scalars.last_clock > 0) {
@@ -291,7 +310,7 @@ static void view_missed(const struct compare *c, const struct compare_run *r, st
 }
 
 /* What a budget cost, and what it saved, against the same run without it. */
-static void view_budget(const struct compare *c, struct text *out)
+void compare_say_budget(const struct compare *c, struct text *out)
 {
     uint32_t with = compare_find(c, "gaia-bsp"), without = compare_find(c, "gaia-bsp-free");
     const struct run_outcome *a, *b;
@@ -314,7 +333,7 @@ static void view_budget(const struct compare *c, struct text *out)
     text_add(out, ".");
 }
 
-static void view_prices(const struct compare *c, struct text *out)
+void compare_say_prices(const struct compare *c, struct text *out)
 {
     for (uint32_t i = 0; i < c->count; i++) {
         if (c->runs[i].known && !c->runs[i].outcome.priced) {
@@ -347,19 +366,19 @@ void compare_view(const struct compare_view *v, struct text *out)
     }
     view_bars(v, out);
     text_add(out, "\n");
-    view_sentence(v, view_goal, out);
+    view_sentence(v, compare_say_goal, out);
     for (uint32_t i = 0; i < c->count; i++) {
         if (c->runs[i].known && (!c->goal.there || !c->runs[i].reached || v->wide)) {
             char chars[VIEW_SENTENCE_BYTES];
             struct text t;
 
             text_init_fixed(&t, chars, sizeof(chars));
-            view_missed(c, &c->runs[i], &t);
+            compare_say_missed(c, &c->runs[i], &t);
             view_wrap(chars, v->width, out);
         }
     }
-    view_sentence(v, view_budget, out);
-    view_sentence(v, view_prices, out);
+    view_sentence(v, compare_say_budget, out);
+    view_sentence(v, compare_say_prices, out);
     view_wrap(c->note.text, v->width, out);
 }
 
@@ -373,21 +392,6 @@ static void csv_real(double value, struct text *out)
     }
 }
 
-/* Folders may be called anything. */
-static void csv_word(const char *word, struct text *out)
-{
-    if (strpbrk(word, ",\"\n\r") == NULL) {
-        text_add(out, word);
-        return;
-    }
-    text_add(out, "\"");
-    for (; *word != '\0'; word++) {
-        text_add_bytes(out, word, 1);
-        text_add(out, *word == '"' ? "\"" : "");
-    }
-    text_add(out, "\"");
-}
-
 void compare_csv(const struct compare *c, struct text *out)
 {
     text_add(out, "name,end,reached,clocks,time_s,speed,by_lan,wan_bytes,compute_usd,waiting_usd,"
@@ -398,11 +402,11 @@ void compare_csv(const struct compare *c, struct text *out)
         const struct run_outcome *o = &r->outcome;
 
         if (!r->known) {
-            csv_word(r->name, out);
+            compare_csv_word(r->name, out);
             text_add(out, ",,0,,,,,,,,,,,,,,,,,,,,\n");
             continue;
         }
-        csv_word(r->name, out);
+        compare_csv_word(r->name, out);
         text_addf(out, ",%s,%d", o->end, r->reached);
         csv_real(compare_clocks(c, i), out);
         csv_real(compare_time(c, i), out);
@@ -433,6 +437,18 @@ static json_t *json_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+/* Where it was as good as the aim. */
+static json_t *json_reach(const struct compare_run *r)
+{
+    const struct run_reading_reach *reach = &r->reach;
+
+    return isnan(reach->clock)
+               ? json_null()
+               : json_pack("{s:f, s:f, s:o, s:o}", "clocks", reach->clock, "time_s", reach->time_s,
+                           "wan_bytes", json_number(reach->wan_bytes), "wan_usd",
+                           json_number(reach->wan_usd));
+}
+
 static json_t *json_run(const struct compare *c, uint32_t index)
 {
     const struct compare_run *r = &c->runs[index];
@@ -459,6 +475,7 @@ static json_t *json_run(const struct compare *c, uint32_t index)
                        "read_s", o->read_s, "end_s", o->end_s, "waited_clock_s", o->waited_clock_s,
                        "waited_barrier_s", o->waited_barrier_s, "waited_fresh_s", o->waited_fresh_s,
                        "waited_room_s", o->waited_room_s, "move_s", json_number(o->move_s)));
+    (void)json_object_set_new(run, "aim", json_reach(r));
     return run;
 }
 
@@ -485,7 +502,8 @@ json_t *compare_json(const struct compare *c)
     for (uint32_t i = 0; i < c->count; i++) {
         (void)json_array_append_new(runs, json_run(c, i));
     }
-    return json_pack("{s:s, s:o, s:s?, s:s?, s:o, s:s}", "run", c->title, "goal", json_goal(c),
-                     "base", c->base < c->count ? c->runs[c->base].name : NULL, "dir",
+    return json_pack("{s:s, s:o, s:o, s:s?, s:s?, s:o, s:s}", "run", c->title, "goal", json_goal(c),
+                     "aim", json_number(c->aim), "base",
+                     c->base < c->count ? c->runs[c->base].name : NULL, "dir",
                      c->dir[0] != '\0' ? c->dir : NULL, "runs", runs, "note", c->note.text);
 }

@@ -268,6 +268,7 @@ static void test_records_are_compared_with_one_of_them(void **state)
 
     (void)state;
     c.goal.there = false;
+    c.aim = NAN;
     c.lan = COMPARE_NONE;
     c.base = 2;
     c.dir[0] = '\0';
@@ -281,6 +282,17 @@ static void test_records_are_compared_with_one_of_them(void **state)
     json = compare_json(&c);
     assert_true(json_is_null(json_object_get(json, "goal")));
     assert_true(json_is_null(json_object_get(json, "dir")));
+    assert_true(json_is_null(json_object_get(json, "aim")));
+    json_decref(json);
+    c.aim = 0.3;
+    for (uint32_t i = 0; i < c.count; i++) {
+        c.runs[i].reach = (struct run_reading_reach){10 * (i + 1), i + 1, NAN, NAN};
+    }
+    (void)view(false, false);
+    expect("\n  time to 0.3, which all of them came to\n");
+    expect("# 4.0 s\n");
+    json = compare_json(&c);
+    assert_true(json_number_value(json_object_get(json, "aim")) == 0.3);
     json_decref(json);
 }
 

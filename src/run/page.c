@@ -78,7 +78,7 @@ static const char *const page_style[] = {
     ".bars .who{overflow-wrap:anywhere}.bars .how{text-align:right;white-space:nowrap}"
     ".bars .words{grid-column:2/4;color:var(--soft);font-size:13px;margin:-4px 0 5px}"
     "svg.bar{display:block;width:100%;height:15px;background:var(--grid);border-radius:3px}"
-    "svg.bar.thin{height:9px}"
+    ".pale{opacity:.45}"
     ".scroll{overflow-x:auto;margin-top:10px}"
     ".beside{display:flex;flex-wrap:wrap;gap:4px 34px;align-items:flex-end}"
     ".beside .scroll{min-width:0;flex:1 1 300px;margin:0}"

@@ -338,6 +338,22 @@ enum err run_reading_load(const char *dir, struct run_reading **reading_out, str
     return OK;
 }
 
+enum err run_reading_rows_load(const char *dir, struct run_reading_row **rows_out,
+                               uint32_t *count_out, struct err_text *text)
+{
+    struct run_reading r = {.rows = NULL};
+    enum err rc =
+        reading_one(&r, dir, "scalars.csv", RUN_READING_TABLE_BYTES_MAX, reading_scalars, text);
+
+    if (rc != OK) {
+        mem_free(r.rows);
+        return rc;
+    }
+    *rows_out = r.rows;
+    *count_out = r.rows_count;
+    return OK;
+}
+
 void run_reading_free(struct run_reading *r)
 {
     if (r == NULL) {

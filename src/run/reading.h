@@ -168,6 +168,10 @@ void run_reading_free(struct run_reading *r);
 MUST_USE enum err run_reading_file(const char *dir, const char *file, size_t bytes_max, char *path,
                                    struct text *out, struct err_text *text);
 
+/* The rows of scalars.csv alone; the caller releases them with mem_free(). Errors as above. */
+MUST_USE enum err run_reading_rows_load(const char *dir, struct run_reading_row **rows_out,
+                                        uint32_t *count_out, struct err_text *text);
+
 /* The objective if the run was evaluated, else the loss: where it was, aligned by what can be
  * measured. */
 struct run_reading_point {

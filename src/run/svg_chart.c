@@ -17,7 +17,7 @@
 #define CHART_LETTER 7.4 /* How wide one is, about. */
 #define CHART_LINE 14.0
 
-enum { CHART_TRIES = 24, CHART_NAME_LETTERS = 16 };
+enum { CHART_TRIES = 96, CHART_NAME_LETTERS = 16 };
 
 /* Where the plot is. */
 struct chart_box {
@@ -118,7 +118,7 @@ static void chart_place(const struct chart_box *b, struct chart_name *names, uin
     double at = n->y;
 
     for (int i = 0; i < CHART_TRIES; i++) {
-        double off = CHART_LINE * ((i + 1) / 2) * (i % 2 == 0 ? 1 : -1);
+        double off = CHART_LINE / 4 * ((i + 1) / 2) * (i % 2 == 0 ? 1 : -1);
         bool free = true;
 
         n->y = at + off;
