@@ -441,10 +441,10 @@ static void page_table(const struct compare *c, struct text *out)
     for (uint32_t i = 0; i < c->count; i++) {
         page_row(c, i, out);
     }
-    text_add(out,
-             "</table></div><p class=\"from\"><code>compare.csv</code>: how many times as fast "
-             "as the base it was, and how many times the time of lan it took; kept back is the "
-             "part of all changes that was not significant</p></div>\n");
+    text_addf(out,
+              "</table></div><p class=\"from\"><code>compare.csv</code>; x: how many times as fast "
+              "it was%s; kept back: the part of all changes that was not significant</p></div>\n",
+              c->lan != COMPARE_NONE ? ", and how many times the time of lan it took" : "");
 }
 
 /* Words. */

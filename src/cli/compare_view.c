@@ -9,7 +9,8 @@
 #include <string.h>
 
 enum {
-    VIEW_NAME = 14,      /* Columns of a name. */
+    VIEW_NAME = 14,      /* Columns of a name, at least ... */
+    VIEW_NAME_MAX = 24,  /* ... and at most. */
     VIEW_BARS_REST = 32, /* Columns beside the bars. */
     VIEW_BARS_MIN = 10,
     VIEW_CELL_BYTES = 48,
@@ -93,6 +94,18 @@ static void view_usd(struct text *out, int width, bool known, double usd)
     view_cell(out, width, known ? cell : "no price");
 }
 
+static int view_name_columns(const struct compare *c)
+{
+    size_t longest = VIEW_NAME;
+
+    for (uint32_t i = 0; i < c->count; i++) {
+        size_t size = strlen(c->runs[i].name);
+
+        longest = size > longest ? size : longest;
+    }
+    return longest < VIEW_NAME_MAX ? (int)longest : VIEW_NAME_MAX;
+}
+
 static void view_heads(const struct compare_view *v, struct text *out)
 {
     const struct compare *c = v->compare;
@@ -102,8 +115,8 @@ static void view_heads(const struct compare_view *v, struct text *out)
         (void)snprintf(speed, sizeof(speed), "x %.12s",
                        c->lan != COMPARE_NONE ? "plain" : c->runs[c->base].name);
     }
-    text_addf(out, "  %s%-*s %-11s %7s %12s", cli_style(v->color, CLI_FAINT), VIEW_NAME, "", "end",
-              "clocks", "time");
+    text_addf(out, "  %s%-*s %-11s %7s %12s", cli_style(v->color, CLI_FAINT), view_name_columns(c),
+              "", "end", "clocks", "time");
     if (c->base != COMPARE_NONE) {
         text_addf(out, " %*s", c->lan != COMPARE_NONE ? 7 : 14, speed);
     }
@@ -142,8 +155,8 @@ static void view_row(const struct compare_view *v, uint32_t index, struct text *
     char cell[VIEW_CELL_BYTES];
     struct text t;
 
-    text_addf(out, "  %s%-*s%s %-11.11s", cli_style(v->color, CLI_NAME), VIEW_NAME, r->name,
-              cli_style(v->color, CLI_PLAIN), compare_end(c, r));
+    text_addf(out, "  %s%-*s%s %-11.11s", cli_style(v->color, CLI_NAME), view_name_columns(c),
+              r->name, cli_style(v->color, CLI_PLAIN), compare_end(c, r));
     if (!r->known) {
         text_addf(out, " %s\n", r->why.text);
         return;
@@ -204,7 +217,7 @@ static void view_bars(const struct compare_view *v, struct text *out)
         if (!r->known) {
             continue;
         }
-        text_addf(out, "  %-*s %s", VIEW_NAME, r->name,
+        text_addf(out, "  %-*s %s", view_name_columns(c), r->name,
                   cli_style(v->color, compare_timed(c, i) ? CLI_GOOD : CLI_DOUBTFUL));
         figure_length(view_bar_time(c, i) / most, cells < VIEW_BARS_MIN ? VIEW_BARS_MIN : cells,
                       v->utf8, out);

@@ -11,7 +11,7 @@ static const char *const page_style[] = {
     ":root{color-scheme:light dark;--bg:#f7f6f3;--card:#fff;--ink:#18222d;--soft:#586673;"
     "--line:#dfe3e6;--grid:#eceef0;--accent:#0a6c9c;--bad:#b3261e;--good:#137a4b;--warn:#8a5a00;"
     "--s0:#0072b2;--s1:#c84e00;--s2:#00805c;--s3:#a4387c;--s4:#866a00;--s5:#5348b5;--s6:#5c6670;"
-    "--s7:#8a3b22;--u1:#e3edf5;--u2:#bcd5e8;--u3:#86b4d7;--u4:#3f86ba;--u5:#155a8a;--over:#c62f6d;"
+    "--s7:#8a3b22;--u1:#e3edf5;--u2:#bcd5e8;--u3:#86b4d7;--u4:#2b74aa;--u5:#0f4a75;--over:#c62f6d;"
     "--onlight:#18222d;--ondark:#fff;--hatch:#c9ced3}\n",
     "@media(prefers-color-scheme:dark){:root{--bg:#10161c;--card:#182029;--ink:#e7edf3;"
     "--soft:#9dabb8;--line:#2c3844;--grid:#25303b;--accent:#63bdea;--bad:#ff8a80;--good:#5fd39b;"

@@ -161,6 +161,84 @@ def test_records_can_be_compared_again(three):
     assert "x plain-bsp" in three.ok("compare", "out/plain-bsp", "out/gaia-bsp")
 
 
+def curves(path):
+    with open(path, encoding="utf-8") as f:
+        return list(csv.DictReader(f))
+
+
+def test_the_curves_are_those_of_the_records(three):
+    three.ok("compare", "three.yaml", "-o", "out", "--only", "plain-bsp,gaia-bsp")
+    rows = curves(three.folder / "out" / "curves.csv")
+    assert list(rows[0]) == ["run", "clock", "time_s", "wan_bytes", "usd", "objective"]
+    for name in ("lan-converged", "plain-bsp", "gaia-bsp"):
+        with open(three.folder / "out" / name / "scalars.csv", encoding="utf-8") as f:
+            wanted = [[r[k] for k in ("clock", "time_s", "wan_bytes", "wan_usd", "objective")]
+                      for r in csv.DictReader(f) if r["objective"]]
+        mine = [list(r.values())[1:] for r in rows if r["run"] == name.replace("-converged", "")]
+        assert [[float(v) for v in row] for row in mine] == [
+            [float(v) for v in row] for row in wanted]
+    page = (three.folder / "out" / "compare.html").read_text(encoding="utf-8")
+    assert "The fastest but lan to the goal is gaia-bsp" in page
+    assert page.count('<svg class="chart"') == 4 and "<script" not in page
+    for name in ("lan-converged", "plain-bsp", "gaia-bsp"):
+        assert f'href="{name}/report.html"' in page
+        assert (three.folder / "out" / name / "report.html").exists()
+
+
+def test_files_and_records_are_compared_up_to_what_all_came_to(three):
+    (three.folder / "plain.yaml").write_text(
+        THREE.replace("run: three", "run: plain") + "layout: plain\n", encoding="utf-8")
+    settings = ["--set", "stop={clocks: 30}"]
+    three.ok("run", "three.yaml", "-o", "short", "--set", "stop={clocks: 15}")
+    answer = three.json("compare", "three.yaml", "plain.yaml", "short", "-o", "out", "--base",
+                        "plain", *settings)
+    runs = by_name(answer)
+    assert list(runs) == ["three", "plain", "short"] and answer["goal"] is None
+    assert [runs[n]["clocks"] for n in runs] == [30, 30, 15] and answer["base"] == "plain"
+    assert summary(three.folder / "out" / "plain")["layout"] == "plain"
+    worst = max(r["best"] for r in runs.values())
+    assert answer["aim"] == worst == runs["short"]["best"]
+    for name, folder in (("three", "out/three"), ("plain", "out/plain"), ("short", "short")):
+        clocks, time_s = crossing(three.folder / folder, worst)
+        assert runs[name]["aim"]["clocks"] == pytest.approx(clocks)
+        assert runs[name]["aim"]["time_s"] == pytest.approx(time_s, rel=1e-3)
+    assert runs["three"]["aim"]["time_s"] < runs["plain"]["aim"]["time_s"]
+    assert sorted(p.name for p in (three.folder / "out").iterdir()) == [
+        "compare.csv", "compare.html", "compare.json", "curves.csv", "plain", "three"]
+    text = three.ok("compare", "three.yaml", "three.yaml", "-o", "twice", *settings)
+    assert "three-2" in text and "which all of them came to" in text
+
+
+def test_files_are_run_as_processes_one_after_the_other(three):
+    settings = ["--set", "stop={clocks: 10}", "--set", "between.away=30s"]
+    answer = three.json("compare", "three.yaml", "three.yaml", "--on", "local", "-o", "out",
+                        *settings)
+    assert [r["end"] for r in answer["runs"]] == ["clocks", "clocks"]
+    for run in answer["runs"]:
+        assert summary(three.folder / run["record"])["backend"] == "local"
+
+
+def test_a_file_that_cannot_be_run_is_named_and_the_others_are_shown(three):
+    (three.folder / "bad.yaml").write_text(
+        THREE.replace("run: three", "run: bad").replace("batch: 100", "batch: 0"),
+        encoding="utf-8")
+    done = three.run("compare", "three.yaml", "bad.yaml", "-o", "out", "--set", "stop.clocks=10")
+    assert done.returncode == 1
+    assert "bad" in done.stdout and "no result" in done.stdout
+    page = (three.folder / "out" / "compare.html").read_text(encoding="utf-8")
+    assert "no result" in page and "batch" in page
+
+
+def test_of_records_alone_files_are_kept_only_where_somebody_says(three):
+    three.ok("compare", "three.yaml", "-o", "out", "--only", "gaia-bsp")
+    before = sorted(p.name for p in three.folder.iterdir())
+    assert three.json("compare", "out/lan-converged", "out/gaia-bsp")["dir"] is None
+    assert sorted(p.name for p in three.folder.iterdir()) == before
+    three.ok("compare", "out/lan-converged", "out/gaia-bsp", "-o", "two")
+    assert sorted(p.name for p in (three.folder / "two").iterdir()) == [
+        "compare.csv", "compare.html", "compare.json", "curves.csv"]
+
+
 def test_a_budget_is_weighed_against_none(three):
     answer = three.json("compare", "three.yaml", "-o", "out", "--only", "gaia-bsp,gaia-bsp-free",
                         "--set", "budget={max_gb: 0.0002}", "--set", "between.threshold=50%")
@@ -210,7 +288,12 @@ def test_what_cannot_be_compared_is_refused(three):
         "job={name: mf}")
     assert "the file has none" in three.fails(78, "STRAIT-0403", "compare", "three.yaml", "--only",
                                               "gaia-bsp-free")
-    three.fails(2, "STRAIT-0005", "compare", "three.yaml", "three.yaml")
+    assert "--only chooses ways to run one file" in three.fails(
+        2, "STRAIT-0003", "compare", "three.yaml", "three.yaml", "--only", "lan")
+    assert "for several files" in three.fails(2, "STRAIT-0003", "compare", "three.yaml", "--on",
+                                              "local")
+    three.fails(1, "STRAIT-0101", "compare", "three.yaml", "none.yaml")
+    assert not (three.folder / ".local").exists()
 
 
 def test_records_that_are_none_are_refused(three):
@@ -220,7 +303,7 @@ def test_records_that_are_none_are_refused(three):
     assert "name two or more" in three.fails(2, "STRAIT-0004", "compare", "out/gaia-bsp")
     assert "there is no summary.json" in three.fails(1, "STRAIT-0101", "compare", "out/gaia-bsp",
                                                      "out")
-    assert "there is no record 'x'" in three.fails(
+    assert "there is no run 'x'" in three.fails(
         2, "STRAIT-0003", "compare", "out/gaia-bsp", "out/lan-converged", "--base", "x")
     whole = (three.folder / "out" / "gaia-bsp" / "summary.json").read_bytes()
     for size in (0, 1, len(whole) // 2, len(whole) - 3):
