@@ -169,11 +169,28 @@ static void shown_print(struct run_shown *s, const struct run_picture *picture,
     }
 }
 
+/* The record, and its page. A record that is too large for a page is still one. */
+static void shown_keep(struct run_shown *s, const struct run_picture *picture)
+{
+    struct err_text text = {""};
+    enum err rc = run_record_finish(s->record, s->json, picture, &text);
+
+    if (rc == OK) {
+        rc = run_report_keep(run_record_dir(s->record), &text);
+        if (rc == ERR_TOO_BIG) {
+            cli_note(s->ctx, "no report.html: %s", text.text);
+            return;
+        }
+    }
+    if (rc != OK) {
+        s->status = cli_error(s->ctx, CLI_ERROR_FILE, NULL, "%s", text.text);
+    }
+}
+
 static void shown_over(const struct run_picture *picture, const struct run_result *result,
                        void *user)
 {
     struct run_shown *s = user;
-    struct err_text text = {""};
 
     run_shown_clear(s);
     s->json = (json_t *)run_summary(picture, s->backend, result);
@@ -182,10 +199,7 @@ static void shown_over(const struct run_picture *picture, const struct run_resul
     }
     if (s->record != NULL) {
         run_record_event(s->record, result->took_ns, "end", "", run_end_name(result->end));
-        if (run_record_finish(s->record, s->json, picture, &text) != OK ||
-            run_report_keep(run_record_dir(s->record), &text) != OK) {
-            s->status = cli_error(s->ctx, CLI_ERROR_FILE, NULL, "%s", text.text);
-        }
+        shown_keep(s, picture);
     }
     if (result->end == RUN_END_FAILED || result->end == RUN_END_DIVERGED) {
         s->status = cli_error(s->ctx, CLI_ERROR_RUN_FAILED, NULL, "%s", result->text.text);

@@ -98,6 +98,7 @@ static const char *const page_style[] = {
     "svg .downword{fill:var(--bad);font-weight:600}\n",
     "details{margin-top:12px;background:var(--card);border:1px solid var(--line);"
     "border-radius:10px;padding:10px 15px}summary{cursor:pointer;font-weight:600}"
+    ".card details{border:0;padding:0;background:none}"
     "pre{overflow-x:auto;margin:8px 0 0;font:12.5px/1.45 ui-monospace,SFMono-Regular,Menlo,"
     "\"DejaVu Sans Mono\",monospace}code{font-family:ui-monospace,SFMono-Regular,Menlo,"
     "\"DejaVu Sans Mono\",monospace;font-size:13px;overflow-wrap:anywhere}"

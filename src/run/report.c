@@ -110,9 +110,13 @@ static void report_what(const struct run_reading *r, struct text *t)
     text_add(t, " with ");
     report_count(t, f->workers, "worker", "workers");
     text_add(t, ", ");
-    text_add(t, strcmp(r->env.backend, "sim") == 0     ? "simulated: times are virtual. "
-                : strcmp(r->env.backend, "local") == 0 ? "as processes on one machine. "
-                                                       : "");
+    if (strcmp(r->env.backend, "sim") == 0) {
+        text_add(t, "simulated: times are virtual. ");
+    } else if (strcmp(r->env.backend, "local") == 0) {
+        text_add(t, "as processes on one machine. ");
+    } else {
+        text_addf(t, "on %s. ", r->env.backend);
+    }
 }
 
 static void report_sentence(const struct run_reading *r, struct text *t)

@@ -15,6 +15,7 @@ enum {
     LINKS_SMALL = 12, /* up to so many for one. */
     LINKS_WORDS = 24, /* Up to so many each field has its own words; the page would be too large. */
     LINKS_TABLE_MAX = 40,
+    LINKS_OPEN_MAX = 12, /* A longer table is folded. */
     LINKS_LETTER = 8,
     LINKS_NAME_LETTERS = 14,
 };
@@ -417,7 +418,9 @@ static void links_table(const struct links_view *v, struct text *out)
     struct links_row rows[TOPO_REGIONS_MAX * TOPO_REGIONS_MAX];
     uint32_t count = links_rows(v, rows);
 
-    text_add(out, "<div class=\"scroll\"><table><tr><th>from</th><th>to</th><th class=\"n\">bytes"
+    text_addf(out, "<details%s><summary>All links as a table</summary><div class=\"scroll\">",
+              count <= LINKS_OPEN_MAX ? " open" : "");
+    text_add(out, "<table><tr><th>from</th><th>to</th><th class=\"n\">bytes"
                   "</th><th class=\"n\">used</th><th class=\"n\">rate</th><th class=\"n\">price a "
                   "GB</th><th class=\"n\">dollars</th><th class=\"n\">down</th></tr>");
     for (uint32_t i = 0; i < count && i < LINKS_TABLE_MAX; i++) {
@@ -428,6 +431,7 @@ static void links_table(const struct links_view *v, struct text *out)
         text_addf(out, "<p class=\"soft\">The %d with the most bytes, of %u.</p>\n",
                   LINKS_TABLE_MAX, count);
     }
+    text_add(out, "</details>\n");
 }
 
 void report_links(const struct run_reading *r, struct text *out)
