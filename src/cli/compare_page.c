@@ -388,7 +388,7 @@ static void page_name(const struct compare *c, const struct compare_run *r, stru
 
     text_add(out, "<tr><td>");
     if (r->known && inside) {
-        text_add(out, "<a href=\"");
+        text_add(out, "<a href=\"./");
         run_svg_escape(out, r->record + size + 1);
         text_add(out, "/report.html\">");
     }

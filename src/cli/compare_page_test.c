@@ -120,7 +120,7 @@ static void test_runs_are_compared_up_to_what_all_of_them_came_to(void **state)
     expect("aria-label=\"slow: 10 kB\"");
     expect("Dollars for transfer");
     expect("&lt;a&gt; &amp; b</h1>");
-    expect("<a href=\"slow/report.html\">slow</a>");
+    expect("<a href=\"./slow/report.html\">slow</a>");
     assert_int_equal(times("class=\"line s0\" d=\"M"), 5); /* Four pictures and the legend. */
     assert_int_equal(times("class=\"line s1\" d=\"M"), 5);
     assert_int_equal(times("class=\"goal\""), 4);

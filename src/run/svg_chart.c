@@ -8,7 +8,7 @@
 /* The picture's own units; the page scales them. Letters are 12 high, or 15 on a phone. */
 #define CHART_WIDE 460.0
 #define CHART_LEFT 58.0
-#define CHART_RIGHT 14.0
+#define CHART_RIGHT 24.0
 #define CHART_RIGHT_NAMED 100.0
 #define CHART_TOP 30.0
 #define CHART_HIGH 190.0

@@ -181,7 +181,7 @@ def test_the_curves_are_those_of_the_records(three):
     assert "The fastest but lan to the goal is gaia-bsp" in page
     assert page.count('<svg class="chart"') == 4 and "<script" not in page
     for name in ("lan-converged", "plain-bsp", "gaia-bsp"):
-        assert f'href="{name}/report.html"' in page
+        assert f'href="./{name}/report.html"' in page
         assert (three.folder / "out" / name / "report.html").exists()
 
 
