@@ -184,6 +184,30 @@ const struct cli_error cli_errors[] = {
      "it do not go together. The message has the line and what is allowed.",
      "docs/RUNFILE.md has every key with its default. \"strait run FILE --dry-run\" checks a file "
      "and prints it with all defaults."},
+    {CLI_ERROR_TOPOLOGY, CLI_BAD_CONFIGURATION, "topology file that cannot be used",
+     "The file is not JSON, has a key that is not known or a figure that cannot be, or a lab "
+     "cannot "
+     "be made of it. The message has the place and what is allowed.",
+     "topologies/README.md describes the format, and the files beside it are examples."},
+    {CLI_ERROR_LAB_REFUSED, CLI_REFUSED, "lab that cannot be made on this machine",
+     "A lab is made of network namespaces, and needs root, /dev/net/tun, a kernel with htb, u32 "
+     "and "
+     "nf_tables, and the programs ip, tc and nft. The message says what is missing.",
+     "Run it as root. Install what is missing: apt-get install iproute2 nftables. In a container, "
+     "CAP_SYS_ADMIN, CAP_NET_ADMIN and the device /dev/net/tun are needed. Without any of that "
+     "\"strait run --on sim\" emulates links in virtual time."},
+    {CLI_ERROR_LAB_RUNS, CLI_FAILED, "lab that is there already",
+     "A lab of that name runs, or is being made or taken down at this moment.",
+     "\"strait lab show\" shows it and \"strait lab down\" ends it. --name makes a second one."},
+    {CLI_ERROR_NO_LAB, CLI_FAILED, "no lab of that name",
+     "No lab of that name runs: it was not made, was taken down, or its keeper was killed.",
+     "Make it with \"strait lab up FILE\". If it was called otherwise, say --name. What a killed "
+     "keeper left is cleared by \"strait lab down\" and by the next \"strait lab up\"."},
+    {CLI_ERROR_LAB, CLI_FAILED, "lab that failed",
+     "The lab could not do what it was told, or ended by itself. The message has the reason; if a "
+     "tool of the system failed, also the line that it was given.",
+     "\"strait lab show\" tells what is the case now, and /run/strait/lab-NAME/log what happened. "
+     "To begin anew: \"strait lab down\", then \"strait lab up\"."},
     {CLI_ERROR_NO_MEMORY, CLI_FAILED, "out of memory", "The system gave no memory.",
      "Look at \"strait doctor\" and at the limits of the container or of the batch system."},
     {CLI_ERROR_BENCH, CLI_FAILED, "benchmark that did not come to its end",

@@ -1,8 +1,8 @@
 /* The catalogue of errors that people meet: an id, what it means and what to do.
  *
  * An id is printed as STRAIT-NNNN, is never reused, and has a page: strait help STRAIT-NNNN.
- * Groups: 00xx usage, 01xx files and certificates, 02xx network, 03xx waiting at run time,
- * 04xx simulator and scripts, 09xx machine and limits. tools/tidy checks that each id is in the
+ * Groups: 00xx usage, 01xx files and certificates, 02xx network, 03xx waiting at run time, 04xx
+ * simulator, lab and scripts, 09xx machine and limits. tools/tidy checks that each id is in the
  * catalogue (error.c) and in use; one that is kept for later says "reserved" in its comment. */
 
 #ifndef CLI_ERROR_H
@@ -54,6 +54,11 @@ enum cli_error_id {
     CLI_ERROR_SCENARIO = 401,
     CLI_ERROR_SIM_BROKEN = 402,
     CLI_ERROR_RUN_FILE = 403,
+    CLI_ERROR_TOPOLOGY = 410,
+    CLI_ERROR_LAB_REFUSED = 411,
+    CLI_ERROR_LAB_RUNS = 412,
+    CLI_ERROR_NO_LAB = 413,
+    CLI_ERROR_LAB = 414,
 
     CLI_ERROR_NO_MEMORY = 901,
     CLI_ERROR_BENCH = 902,
