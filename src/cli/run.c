@@ -194,8 +194,11 @@ static enum cli_exit run_live_in(struct cli_context *ctx, const struct run_file 
                                  struct run_record *record, const char *dir)
 {
     char program[PATH_MAX], opening[128];
-    struct run_live_options options = {
-        .on = cli_text(ctx, "on"), .program = program, .dir = dir, .temporary = record == NULL};
+    struct run_live_options options = {.on = cli_text(ctx, "on"),
+                                       .program = program,
+                                       .dir = dir,
+                                       .temporary = record == NULL,
+                                       .predict = !cli_flag(ctx, "no-prediction")};
     struct run_live_result result;
     struct run_shown shown;
     struct err_text text = {""};
@@ -214,9 +217,6 @@ static enum cli_exit run_live_in(struct cli_context *ctx, const struct run_file 
     if (rc == OK) {
         run_shown_add(&shown, "kills", json_integer(result.kills));
         run_shown_add(&shown, "restarts", json_integer(result.restarts));
-        if (result.network != NULL) {
-            run_shown_add(&shown, "network", result.network);
-        }
     }
     status = run_shown_end(&shown);
     return rc == OK ? status : run_not_begun(ctx, f, rc, &text);
@@ -311,10 +311,13 @@ const struct cli_command cli_command_run = {
             "--on sim trains for real in virtual time: the same protocol code as in real "
             "processes, on links with the rates, delays and prices of the map, deterministic. "
             "--on local starts a process for every server and worker on this machine, in the clear "
-            "on loopback, and paces what they send to the rates of the links; delays are not "
-            "emulated. A member that is killed is started again.",
+            "on loopback, and one for every link between regions, which has its rate, delay and "
+            "jitter. --on lab does it in network namespaces with links of the kernel, and needs "
+            "root (docs/LAB.md). A member that is killed is started again. At the end the "
+            "simulator says how long it thinks that all of it takes.",
             "A record of each run is kept in a folder: run.yaml, env.json, events.jsonl, "
-            "scalars.csv, links.csv, summary.json (docs/RUNS.md). Ctrl-C ends a run cleanly, and a "
+            "scalars.csv, links.csv, summary.json, report.html (docs/RECORD.md). Ctrl-C ends a run "
+            "cleanly, and a "
             "second one at once.",
             NULL},
     .arguments =
@@ -326,8 +329,9 @@ const struct cli_command cli_command_run = {
              .placeholder = "WHERE",
              .fallback = "sim",
              .kind = CLI_WORDS,
-             .words = "sim local",
-             .help = "sim: in virtual time; local: as processes on this machine"},
+             .words = "sim local lab",
+             .help = "sim: in virtual time; local: as processes on this machine; lab: the same "
+                     "in network namespaces, as root"},
             {.name = "set",
              .placeholder = "KEY=VALUE",
              .repeats = true,
@@ -346,6 +350,8 @@ const struct cli_command cli_command_run = {
              .help = "where to keep the record; default: a new folder below "
                      "~/.live/state/strait/runs"},
             {.name = "no-record", .help = "keep no record"},
+            {.name = "no-prediction",
+             .help = "with processes: do not simulate the run at its end, to compare"},
             {0}},
     .examples =
         (const struct cli_example[]){

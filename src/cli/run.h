@@ -21,7 +21,8 @@ struct run_shown {
     int64_t before_ns; /* The picture before: when, */
     uint64_t clock_before;
     uint64_t bytes_before;
-    char news[160]; /* What people should see of the last event. */
+    uint64_t *links_before; /* NULL: no picture before. */
+    char news[160];         /* What people should see of the last event. */
     struct screen screen;
     json_t *json; /* The summary, once it is over. */
     enum cli_exit status;

@@ -1,5 +1,6 @@
 /* The view, the record and the end of a run. */
 
+#include "base/mem.h"
 #include "cli/figure.h"
 #include "cli/run.h"
 #include "loop/clock.h"
@@ -45,6 +46,7 @@ static struct run_view shown_view(const struct run_shown *s, const struct run_pi
         .seconds = s->before_ns > 0 ? (double)(picture->now_ns - s->before_ns) * 1e-9 : (double)0,
         .clock_before = s->clock_before,
         .bytes_before = s->bytes_before,
+        .links_before = s->links_before,
         .news = s->news,
     };
 }
@@ -130,6 +132,18 @@ void run_shown_clear(struct run_shown *s)
     screen_clear(&s->screen);
 }
 
+static void shown_remember_links(struct run_shown *s, const struct run_traffic *t)
+{
+    size_t count = (size_t)t->regions * t->regions;
+
+    if (s->links_before == NULL) {
+        s->links_before = mem_calloc(count, sizeof(*s->links_before));
+    }
+    if (s->links_before != NULL) {
+        memcpy(s->links_before, t->bytes, count * sizeof(*s->links_before));
+    }
+}
+
 static void shown_show(const struct run_picture *picture, void *user)
 {
     struct run_shown *s = user;
@@ -152,6 +166,7 @@ static void shown_show(const struct run_picture *picture, void *user)
         s->before_ns = picture->now_ns;
         s->clock_before = run_tally_clock_all(picture->tally);
         s->bytes_before = run_traffic_total(picture->traffic);
+        shown_remember_links(s, picture->traffic);
     }
 }
 
@@ -202,7 +217,9 @@ static void shown_over(const struct run_picture *picture, const struct run_resul
         shown_keep(s, picture);
     }
     if (result->end == RUN_END_FAILED || result->end == RUN_END_DIVERGED) {
-        s->status = cli_error(s->ctx, CLI_ERROR_RUN_FAILED, NULL, "%s", result->text.text);
+        s->status =
+            cli_error(s->ctx, result->refused ? CLI_ERROR_LAB_REFUSED : CLI_ERROR_RUN_FAILED, NULL,
+                      "%s", result->text.text);
     } else if (result->end == RUN_END_INTERRUPTED) {
         s->status = shown_signal == SIGTERM ? CLI_TERMINATED : CLI_INTERRUPTED;
     }
@@ -246,6 +263,8 @@ enum cli_exit run_shown_end(struct run_shown *s)
 
     shown_signals(false);
     run_shown_clear(s);
+    mem_free(s->links_before);
+    s->links_before = NULL;
     if (s->json != NULL && ctx->json) {
         enum cli_exit status;
 

@@ -4,9 +4,12 @@
 #include "cli/figure.h"
 #include "run/bill.h"
 #include "run/move.h"
+#include "run/predict.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -14,7 +17,8 @@ enum {
     VIEW_CURVE = 32,       /* Cells of the curve of the objective. */
     VIEW_REGIONS_MAX = 12, /* Lines of a screen; then they share one. */
     VIEW_LINKS_MAX = 12,   /* Lines of the table. */
-    VIEW_LINKS_SHOWN = 3,  /* On a screen. */
+    VIEW_LINKS_SHOWN = 4,  /* On a screen. */
+    VIEW_LINK_BAR = 10,    /* Cells of the bar of a link. */
     VIEW_LINE_BYTES = 1024,
 };
 
@@ -222,11 +226,48 @@ static void view_transfer(const struct run_picture *p, struct text *out)
     view_usd(known, nusd, out);
 }
 
+/* How busy a link was since the picture before, 0 to 1; NaN: not known. */
+static double view_busy(const struct run_view *v, uint32_t pair)
+{
+    const struct run_file *f = v->picture->file;
+    uint32_t n = v->picture->traffic->regions;
+    const struct topo_link *link = topo_link_between(f->topo, pair / n, pair % n);
+    uint64_t now = v->picture->traffic->bytes[pair];
+
+    if (v->links_before == NULL || v->seconds <= 0 || link == NULL || now < v->links_before[pair]) {
+        return (double)NAN;
+    }
+    return (double)(now - v->links_before[pair]) * f->links.scale / v->seconds /
+           (double)link->bytes_per_s;
+}
+
+/* "eu > us  ####......  45 % of 100 Mbit/s, 1.23 MB" */
+static void view_link(const struct run_view *v, uint32_t pair, uint64_t bytes, struct text *out)
+{
+    const struct topo *topo = v->picture->file->topo;
+    uint32_t n = v->picture->traffic->regions;
+    const struct topo_link *link = topo_link_between(topo, pair / n, pair % n);
+    double busy = view_busy(v, pair);
+    char line[VIEW_LINE_BYTES], name[2 * TOPO_NAME_BYTES + 4];
+    struct text t;
+
+    text_init_fixed(&t, line, sizeof(line));
+    (void)snprintf(name, sizeof(name), "%s > %s", topo_region_at(topo, pair / n)->name,
+                   topo_region_at(topo, pair % n)->name);
+    text_addf(&t, "  %-22s ", name);
+    if (isfinite(busy) && link != NULL) {
+        figure_bar(busy > 1 ? 1 : busy, VIEW_LINK_BAR, v->utf8, &t);
+        text_addf(&t, " %3.0f %% of %.4g Mbit/s, ", busy * 100, (double)link->bytes_per_s * 8e-6);
+    }
+    figure_bytes(bytes, &t);
+    view_add_line(v, line, out);
+}
+
 static void view_links(const struct run_view *v, struct text *out)
 {
     const struct run_picture *p = v->picture;
     uint64_t total = run_traffic_total(p->traffic), bytes = 0;
-    uint32_t pair = UINT32_MAX, n = p->traffic->regions;
+    uint32_t pair = UINT32_MAX;
     char line[VIEW_LINE_BYTES];
     struct text t;
 
@@ -240,16 +281,13 @@ static void view_links(const struct run_view *v, struct text *out)
     }
     text_add(&t, ", ");
     view_transfer(p, &t);
-    for (int i = 0; i < VIEW_LINKS_SHOWN && view_next_link(p->traffic, &bytes, &pair); i++) {
-        text_addf(&t, "%s%s to %s ", i == 0 ? "; " : ", ",
-                  topo_region_at(p->file->topo, pair / n)->name,
-                  topo_region_at(p->file->topo, pair % n)->name);
-        figure_bytes(bytes, &t);
-    }
     if (p->file->links.scale < 1) {
         text_addf(&t, " (scale 1:%.6g)", 1 / p->file->links.scale);
     }
     view_add_line(v, line, out);
+    for (int i = 0; i < VIEW_LINKS_SHOWN && view_next_link(p->traffic, &bytes, &pair); i++) {
+        view_link(v, pair, bytes, out);
+    }
 }
 
 static void view_waits(const struct run_view *v, struct text *out)
@@ -493,6 +531,29 @@ static void view_money(const struct run_view *v, struct text *out)
     run_cost_destroy(cost);
 }
 
+/* Of a real run: what the simulator says, and whether its links were what they should be. */
+static void view_ground(const struct run_view *v, const struct run_result *result, struct text *out)
+{
+    const struct run_prediction *s = v->picture->prediction;
+    const json_t *valid = json_object_get(v->picture->network, "valid");
+
+    if (s != NULL && s->known && s->time_s > 0) {
+        double more = (double)result->took_ns * 1e-9 / s->time_s - 1;
+
+        view_row(v, "simulated", out);
+        figure_time(s->time_s, out);
+        text_addf(out, " with steps of ");
+        figure_time(s->compute_s, out);
+        text_addf(out, ", as measured: the run took %.1f %% %s\n", fabs(more) * 100,
+                  more < 0 ? "less" : "more");
+    }
+    if (json_is_false(valid)) {
+        view_row(v, "NOT VALID", out);
+        text_add(out, "the lab was late by more than 1 ms on average: this machine is too slow for "
+                      "these links, or too busy\n");
+    }
+}
+
 void run_view_table(const struct run_view *v, const struct run_result *result, struct text *out)
 {
     const struct run_picture *p = v->picture;
@@ -518,6 +579,7 @@ void run_view_table(const struct run_view *v, const struct run_result *result, s
     text_addf(out, " per sample, in clock %" PRIu64 "\n", run_tally_last(p->tally)->clock);
     view_row(v, "waiting", out);
     text_addf(out, "%.1f %% of the workers' time\n", run_tally_waiting(p->tally) * 100);
+    view_ground(v, result, out);
     for (uint32_t i = 0; i < run_tally_workers(p->tally); i++) {
         rebased += run_tally_worker(p->tally, i)->rebased;
     }

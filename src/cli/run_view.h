@@ -15,7 +15,8 @@ struct run_view {
     double seconds;
     uint64_t clock_before;
     uint64_t bytes_before;
-    const char *news; /* What happened last; empty: nothing. */
+    const uint64_t *links_before; /* As .bytes of its traffic; NULL: not known. */
+    const char *news;             /* What happened last; empty: nothing. */
 };
 
 /* A few lines that are drawn over the last ones. Each ends in a newline. */

@@ -2,7 +2,10 @@
 
 #include "cli/run_view.h"
 
+#include "run/predict.h"
+
 #include <inttypes.h>
+#include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -110,8 +113,56 @@ static void test_a_screen_shows_clocks_quality_regions_links_and_who_waits(void 
                         "  log loss 0.5  #_  accuracy 0.5  loss 2\n"
                         "  eu             1 computing, 1 waiting (clock 10)\n"
                         "  us             1 away (clock 11)\n"
-                        "  WAN 1.23 MB (500 kB/s), $0.000617; eu to us 1.23 MB, us to eu 99 B\n"
+                        "  WAN 1.23 MB (500 kB/s), $0.000617\n"
+                        "  eu > us                1.23 MB\n"
+                        "  us > eu                99 B\n"
                         "  waiting 75 % of the time; now clock 11 waits for w0\n");
+    scene_close(&s);
+}
+
+static void test_a_screen_shows_how_busy_links_are(void **state)
+{
+    uint64_t before[4] = {0, 0, 0, 0};
+    struct scene s;
+
+    (void)state;
+    scene_open(&s);
+    scene_train(&s);
+    before[1] = s.picture.traffic->bytes[1] - 125000;
+    before[2] = s.picture.traffic->bytes[2];
+    s.view.seconds = 0.01;
+    s.view.links_before = before;
+    run_view_screen(&s.view, &s.out);
+    assert_non_null(strstr(s.out.chars, "  eu > us                #.........  10 % of 1000 Mbit/s, "
+                                        "1.23 MB\n"));
+    assert_non_null(strstr(s.out.chars, "  us > eu                ..........   0 % of 1000 Mbit/s, "
+                                        "99 B\n"));
+    scene_close(&s);
+}
+
+static void test_the_table_has_the_simulators_word_and_says_if_a_lab_was_late(void **state)
+{
+    struct run_result result = {.end = RUN_END_CLOCKS, .took_ns = INT64_C(11) * 1000000000};
+    struct run_prediction predicted = {.known = true, .time_s = 10, .compute_s = 0.2};
+    json_t *network = json_pack("{s:b}", "valid", 0);
+    struct scene s;
+
+    (void)state;
+    scene_open(&s);
+    scene_train(&s);
+    s.picture.prediction = &predicted;
+    s.picture.network = network;
+    run_view_table(&s.view, &result, &s.out);
+    assert_non_null(strstr(s.out.chars,
+                           "  simulated  10.0 s with steps of 200 ms, as measured: the "
+                           "run took 10.0 % more\n  NOT VALID  the lab was late"));
+    predicted.known = false;
+    (void)json_object_set_new(network, "valid", json_true());
+    text_clear(&s.out);
+    run_view_table(&s.view, &result, &s.out);
+    assert_null(strstr(s.out.chars, "simulated"));
+    assert_null(strstr(s.out.chars, "NOT VALID"));
+    json_decref(network);
     scene_close(&s);
 }
 
@@ -290,6 +341,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_screen_shows_clocks_quality_regions_links_and_who_waits),
+        cmocka_unit_test(test_a_screen_shows_how_busy_links_are),
+        cmocka_unit_test(test_the_table_has_the_simulators_word_and_says_if_a_lab_was_late),
         cmocka_unit_test(test_a_screen_has_blocks_and_colours_where_there_are_some),
         cmocka_unit_test(test_lines_are_cut_to_the_width),
         cmocka_unit_test(test_before_anything_has_happened_nothing_is_made_up),

@@ -117,17 +117,24 @@ static void worker_joined(uint64_t clock, void *user)
     }
 }
 
+/* It is told when the worker has time for it. */
+static json_int_t worker_ago(int64_t then_ns)
+{
+    return clock_mono_ns() - then_ns;
+}
+
 static void worker_clock_json(struct worker *w, struct run_process *p, const struct run_clock *c)
 {
     struct run_process_lane lanes[NODE_LANES_MAX];
     uint32_t count = run_process_traffic(p, lanes, NODE_LANES_MAX);
 
-    worker_json(w, json_pack("{s:s, s:I, s:I, s:b, s:I, s:o, s:I, s:I, s:I, s:o}", "event", "clock",
-                             "clock", (json_int_t)c->clock, "next", (json_int_t)c->next, "rebased",
-                             (int)c->rebased, "samples", (json_int_t)c->samples, "loss_sum",
-                             worker_real(c->loss_sum), "read_ns", (json_int_t)c->read_ns,
-                             "compute_ns", (json_int_t)c->compute_ns, "end_ns",
-                             (json_int_t)c->end_ns, "lanes", worker_lanes(lanes, count)));
+    worker_json(w,
+                json_pack("{s:s, s:I, s:I, s:I, s:b, s:I, s:o, s:I, s:I, s:I, s:o}", "event",
+                          "clock", "ago_ns", worker_ago(c->ended_ns), "clock", (json_int_t)c->clock,
+                          "next", (json_int_t)c->next, "rebased", (int)c->rebased, "samples",
+                          (json_int_t)c->samples, "loss_sum", worker_real(c->loss_sum), "read_ns",
+                          (json_int_t)c->read_ns, "compute_ns", (json_int_t)c->compute_ns, "end_ns",
+                          (json_int_t)c->end_ns, "lanes", worker_lanes(lanes, count)));
 }
 
 /* How it goes, now and then. */
@@ -180,10 +187,11 @@ static void worker_evaluated(const struct run_evaluation *e, void *user)
     struct worker *w = user;
 
     if (w->ctx->json) {
-        worker_json(w, json_pack("{s:s, s:I, s:o, s:f, s:f, s:f}", "event", "evaluated", "clock",
-                                 (json_int_t)e->clock, "objective_sum",
-                                 worker_real(e->score.objective_sum), "count", e->score.count,
-                                 "correct", e->score.correct, "tested", e->score.tested));
+        worker_json(w,
+                    json_pack("{s:s, s:I, s:I, s:o, s:f, s:f, s:f}", "event", "evaluated", "ago_ns",
+                              worker_ago(e->at_ns), "clock", (json_int_t)e->clock, "objective_sum",
+                              worker_real(e->score.objective_sum), "count", e->score.count,
+                              "correct", e->score.correct, "tested", e->score.tested));
     }
 }
 

@@ -26,6 +26,7 @@ void run_traffic_complete(struct run_traffic *t, const struct run_file *f);
 uint64_t run_traffic_total(const struct run_traffic *t);
 
 struct json_t;
+struct run_prediction;
 
 /* The group and the region of a worker, by its index in the file. */
 const struct run_group *run_worker_group(const struct run_file *f, uint32_t rank);
@@ -43,6 +44,10 @@ struct run_picture {
     char waits[256]; /* Who waits for whom; empty: nobody, or not known. */
     /* By site, at the end: what it shared with the others; NULL: it is not known. */
     const struct run_share *shares;
+    /* Of processes, at the end: what there is to know of the ground, as an object, and what the
+     * simulator says; NULL: nothing. */
+    const struct json_t *network;
+    const struct run_prediction *prediction;
 };
 
 enum run_end {
@@ -61,6 +66,7 @@ const char *run_end_name(enum run_end end);
 struct run_result {
     enum run_end end;
     struct err_text text;
+    bool refused;    /* Failed, because this machine cannot or may not. */
     int64_t took_ns; /* Virtual or real. */
 };
 

@@ -55,5 +55,6 @@ struct live_ground {
 };
 
 extern const struct live_ground live_ground_local;
+extern const struct live_ground live_ground_lab;
 
 #endif

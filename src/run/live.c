@@ -29,9 +29,9 @@ enum {
     LIVE_TOLD_BYTES = 512,
 };
 
-static const struct live_ground *const live_grounds[] = {&live_ground_local};
+static const struct live_ground *const live_grounds[] = {&live_ground_local, &live_ground_lab};
 
-const char *const run_live_grounds[] = {"local", NULL};
+const char *const run_live_grounds[] = {"local", "lab", NULL};
 
 static const struct live_ground *live_ground_find(const char *on)
 {
@@ -285,11 +285,6 @@ static void live_begin(struct live *l)
         l->servers[i].bound = l->servers[i].ready = false;
         live_choose_port(&l->servers[i]);
     }
-    if (live_sites_write(l) != OK) {
-        live_fail(l, "%s: the servers cannot be told of the sites: %s", l->options.dir,
-                  strerror(errno));
-        return;
-    }
     l->ground->begin(l);
 }
 
@@ -308,6 +303,10 @@ bool live_move(struct live *l)
 
 void live_ground_ready(struct live *l)
 {
+    if (live_sites_write(l) != OK) {
+        live_fail(l, "%s: the servers cannot be told of the sites: %s", l->options.dir,
+                  strerror(errno));
+    }
     for (uint32_t i = 0; i < l->f->sites_count && l->phase == LIVE_STARTING; i++) {
         live_start_or_fail(&l->servers[l->f->sites[i].servers_first]);
     }
@@ -584,6 +583,22 @@ static void live_destroy(struct live *l)
     mem_free(l);
 }
 
+/* What the simulator says of it, if it came to an end of its own. */
+static void live_predict(struct live *l, struct run_prediction *out)
+{
+    enum run_end end = l->result->base.end;
+    struct err_text text = {""};
+
+    *out = (struct run_prediction){.known = false};
+    if (!l->options.predict || end == RUN_END_FAILED || end == RUN_END_INTERRUPTED ||
+        end == RUN_END_DIVERGED) {
+        return;
+    }
+    if (run_predict(l->f, l->tally, l->watcher->tick, l->watcher->user, out, &text) != OK) {
+        live_event(l, "notice", "", "the simulator cannot say how long it takes: %s", text.text);
+    }
+}
+
 static void live_go(struct live *l)
 {
     live_set_limit(l, LIVE_START_S);
@@ -595,12 +610,18 @@ static void live_go(struct live *l)
     run_tally_finish(l->tally);
     l->result->base.took_ns = l->took_ns;
     if (l->watcher->over != NULL) {
+        struct run_prediction prediction;
         struct run_picture picture;
+        json_t *network = l->ground->describe == NULL ? NULL : l->ground->describe(l);
 
         live_paint(l, &picture);
+        live_predict(l, &prediction);
+        picture.now_ns = l->took_ns;
         picture.shares = live_sites_shares(l);
-        l->result->network = l->ground->describe == NULL ? NULL : l->ground->describe(l);
+        picture.network = network;
+        picture.prediction = &prediction;
         l->watcher->over(&picture, &l->result->base, l->watcher->user);
+        json_decref(network);
     }
 }
 

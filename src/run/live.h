@@ -16,13 +16,13 @@ struct run_live_options {
     const char *program; /* The path of `strait`. */
     const char *dir; /* For the members' own words (NAME.log), checkpoints and workers' state. */
     bool temporary;  /* The folder goes with the run. */
+    bool predict;    /* Say at the end what the simulator makes of it. */
 };
 
 struct run_live_result {
     struct run_result base;
-    uint32_t kills;         /* Members that were killed, by faults of the file or by somebody. */
-    uint32_t restarts;      /* Members that were started again. */
-    struct json_t *network; /* What there is to know of the ground; the caller's. May be NULL. */
+    uint32_t kills;    /* Members that were killed, by faults of the file or by somebody. */
+    uint32_t restarts; /* Members that were started again. */
 };
 
 /* Run it. ERR_NOMEM, ERR_IO, or what is wrong with the job, with @text; a run that did not get to

@@ -34,6 +34,16 @@ static void live_lanes(struct live_member *m, const json_t *event)
     }
 }
 
+/* When it was: a worker has news to tell while it computes or waits, and is listened to later. */
+static int64_t live_when(const struct live_member *m, const json_t *event)
+{
+    int64_t now_ns = live_now(m->live), ago_ns;
+
+    return live_field(event, "ago_ns", &ago_ns) && ago_ns > 0 && ago_ns < now_ns - m->live->move_ns
+               ? now_ns - ago_ns
+               : now_ns;
+}
+
 static void live_worker_clock(struct live_member *m, const json_t *event)
 {
     struct run_clock c = {.rebased = json_is_true(json_object_get(event, "rebased")),
@@ -48,10 +58,11 @@ static void live_worker_clock(struct live_member *m, const json_t *event)
     }
     c.clock = (uint64_t)clock;
     c.next = (uint64_t)next;
+    c.ended_ns = live_when(m, event);
     c.samples = (uint32_t)samples;
     m->quick = 0;
     live_lanes(m, event);
-    run_tally_clock(m->live->tally, m->number, &c, live_now(m->live));
+    run_tally_clock(m->live->tally, m->number, &c, c.ended_ns);
     if (c.rebased) {
         live_event(m->live, "rebased", m->name,
                    "clock %" PRIu64 " may not count, goes on with %" PRIu64, c.clock, c.next);
@@ -68,7 +79,8 @@ static void live_worker_evaluated(struct live_member *m, const json_t *event)
 
     if (live_field(event, "clock", &clock) && clock >= 1) {
         e.clock = (uint64_t)clock;
-        run_tally_evaluated(m->live->tally, m->number, &e, live_now(m->live));
+        e.at_ns = live_when(m, event);
+        run_tally_evaluated(m->live->tally, m->number, &e, e.at_ns);
         live_judge(m->live);
     }
 }

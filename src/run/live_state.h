@@ -6,6 +6,7 @@
 #include "loop/loop.h"
 #include "run/child.h"
 #include "run/ground.h"
+#include "run/predict.h"
 #include "run/process.h"
 
 #include <jansson.h>
@@ -14,6 +15,7 @@ enum {
     LIVE_ARGS_MAX = 160,
     LIVE_PATH_BYTES = 1200,
     LIVE_STATUS_MS = 200, /* How often servers say how they are. */
+    LIVE_REFUSED = 77,    /* The exit status of who may not do what was asked. */
 };
 
 enum live_phase {

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "run/bill.h"
 #include "run/move.h"
+#include "run/predict.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -580,6 +581,22 @@ static void record_move(const struct run_picture *p, json_t *summary)
                               priced ? record_usd(machines + transfer) : json_null());
 }
 
+/* The ground of a real run, and what the simulator says of it. */
+static void record_ground(const struct run_picture *p, json_t *summary)
+{
+    const struct run_prediction *predicted = p->prediction;
+    json_t *network = p->network == NULL ? json_null() : json_deep_copy(p->network);
+    json_t *prediction =
+        predicted == NULL || !predicted->known
+            ? json_null()
+            : json_pack("{s:f, s:I, s:I, s:f}", "time_s", predicted->time_s, "clocks",
+                        (json_int_t)predicted->clocks, "wan_bytes",
+                        (json_int_t)predicted->wan_bytes, "compute_s", predicted->compute_s);
+
+    (void)json_object_set_new(summary, "network", network);
+    (void)json_object_set_new(summary, "predicted", prediction);
+}
+
 struct json_t *run_summary(const struct run_picture *p, const char *backend,
                            const struct run_result *result)
 {
@@ -602,6 +619,7 @@ struct json_t *run_summary(const struct run_picture *p, const char *backend,
     if (summary != NULL) {
         record_move(p, summary);
         record_money(p, summary);
+        record_ground(p, summary);
     }
     return summary;
 }

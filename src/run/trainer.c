@@ -247,6 +247,7 @@ static bool trainer_judges(const struct run_trainer *t)
 static void trainer_ended(struct run_trainer *t)
 {
     trainer_count(t, &t->now.end_ns);
+    t->now.ended_ns = trainer_now(t);
     t->now.next = t->ops[0].value;
     t->now.rebased =
         t->now.next != t->clock + 1 || node_worker_rebases(t->config.node) != t->rebases;
@@ -268,6 +269,7 @@ static void trainer_judged(struct run_trainer *t)
 {
     t->evaluated = t->clock - 1;
     t->judged.clock = t->clock - 1;
+    t->judged.at_ns = trainer_now(t);
     run_trainer_report_score(t);
     if (t->config.events->evaluated != NULL) {
         t->config.events->evaluated(t, &t->judged, t->config.user);

@@ -35,10 +35,12 @@ struct run_clock {
     int64_t read_ns;    /* Until all that the step needs was there. */
     int64_t compute_ns; /* In the owner's hands. */
     int64_t end_ns;     /* To send the update and get past the barrier. */
+    int64_t ended_ns;   /* When that was. */
 };
 
 struct run_evaluation {
     uint64_t clock; /* The last that is in the values. */
+    int64_t at_ns;  /* When it was judged, on the loop's clock. */
     struct app_score score;
 };
 
