@@ -172,7 +172,10 @@ static void test_defaults_are_filled_in(void **state)
     assert_false(f->stop.has_objective);
     assert_true(f->stop.accuracy == 0 && f->stop.time_ns == 0);
     assert_int_equal(f->faults_count, 0);
-    assert_true(f->compute.gflops == 20);
+    assert_true(f->compute.gflops == 20 && f->compute.time_ns == 0);
+    run_file_free(f);
+    f = parse(NULL, SHORT "compute: {time: 0.25s}\n");
+    assert_int_equal(f->compute.time_ns, 250000000);
     run_file_free(f);
     f = parse(NULL, SHORT "sync: {barrier: ssp}\n");
     assert_int_equal(f->sync.staleness, 2);

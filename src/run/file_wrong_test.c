@@ -255,6 +255,11 @@ static const struct wrong wrongs[] = {
      "10:13: stop.accuracy: needs evaluations, and evaluate.every is 0: write a number of clocks"},
     {STOP, STOP "\ncompute: {gflops: 0}",
      "9:19: compute.gflops: 0 is out of range: write a number from 0.001 to 100000"},
+    {STOP, STOP "\ncompute: {time: 0s}",
+     "9:17: compute.time: is out of range: write a time from 1ns to 86400s"},
+    {STOP, STOP "\ncompute: {time: 1s, gflops: 20}",
+     "9:17: compute.time: does not go together with compute.gflops: a step takes this time, or "
+     "what its work takes"},
     {STOP, STOP "\ncompute: 20", "9:10: compute: has to be a mapping (key: value), but is a text"},
     {STOP, STOP "\nfaults: at 3s kill s0",
      "9:9: faults: has to be a list of texts, such as [\"at 3s kill s0 for 500ms\"]"},

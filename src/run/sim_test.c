@@ -397,6 +397,18 @@ static void test_computing_takes_virtual_time(void **state)
     assert_in_range((slow.result.base.took_ns - quick.result.base.took_ns) / 1000000, 7900, 8100);
 }
 
+/* Given: neither what the job asks for nor its operations count. */
+static void test_computing_takes_the_time_that_is_given(void **state)
+{
+    const char *rest = "job: {name: synthetic, options: {elements: 100, compute_ms: 7000}}\n"
+                       "compute: {time: 300ms}\nevaluate: {every: 0}\nstop: {clocks: 10}\n";
+    struct seen seen = {0};
+
+    (void)state;
+    run_yaml(yaml_of(ONE_SERVER, "[{region: eu, slowdown: 2}]", rest), &seen);
+    assert_in_range(seen.result.base.took_ns / 1000000, 6000, 6200);
+}
+
 static void test_somebody_may_stop_it(void **state)
 {
     struct seen s = {.stop_at_tick = 3};
@@ -749,6 +761,7 @@ int main(void)
         cmocka_unit_test(test_a_worker_without_data_does_not_keep_the_goal_away),
         cmocka_unit_test(test_virtual_time_ends_a_run),
         cmocka_unit_test(test_computing_takes_virtual_time),
+        cmocka_unit_test(test_computing_takes_the_time_that_is_given),
         cmocka_unit_test(test_somebody_may_stop_it),
         cmocka_unit_test(test_a_server_that_dies_changes_no_bit),
         cmocka_unit_test(test_a_long_run_after_a_restart_loses_nothing),

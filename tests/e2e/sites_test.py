@@ -338,8 +338,9 @@ def values_of(strait, record, site, servers):
 
 
 def test_the_same_file_on_processes_and_in_the_simulator(sites):
-    sim = sites.json("run", "a.yaml", "--no-record")
-    real = sites.json("run", "a.yaml", "--on", "local", "-o", "r")
+    steps = ["--set", "compute.time=50ms"]
+    sim = sites.json("run", "a.yaml", "--no-record", *steps)
+    real = sites.json("run", "a.yaml", "--on", "local", "-o", "r", *steps)
     assert real["end"] == sim["end"] == "clocks"
     assert real["clocks"] == sim["clocks"] == 30
     # When a piece of another site arrives is up to the machine: within the staleness, not the same.
@@ -352,7 +353,7 @@ def test_the_same_file_on_processes_and_in_the_simulator(sites):
     for link in real["links"]:
         (twin,) = [x for x in sim["links"]
                    if (x["from"], x["to"]) == (link["from"], link["to"])]
-        assert link["bytes"] == pytest.approx(twin["bytes"], rel=0.3)
+        assert link["bytes"] == pytest.approx(twin["bytes"], rel=0.5)  # Much of it is headers.
     assert {p.name for p in (sites.folder / "r").glob("between-*")} == {
         "between-eu.yaml", "between-us.yaml", "between-ap.yaml"}
 
