@@ -268,6 +268,8 @@ static enum err reading_sites(struct run_reading *r, const json_t *summary)
     for (size_t i = 0; i < json_array_size(workers); i++) {
         reading_worker(r, json_array_get(workers, i));
     }
+    r->predicted_s = reading_real(json_object_get(summary, "predicted"), "time_s", NAN);
+    r->invalid = json_is_false(json_object_get(json_object_get(summary, "network"), "valid"));
     return OK;
 }
 

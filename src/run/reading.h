@@ -143,6 +143,8 @@ struct run_reading {
     struct run_outcome outcome; /* If it is finished, as the sites. */
     struct run_reading_site *sites;
     uint32_t sites_count;
+    double predicted_s; /* What the simulator says of it; NaN: not known. */
+    bool invalid;       /* Its network was not what it should have been. */
     struct run_reading_row *rows;
     uint32_t rows_count;
     struct run_reading_event *events;

@@ -113,7 +113,9 @@ static void report_what(const struct run_reading *r, struct text *t)
     if (strcmp(r->env.backend, "sim") == 0) {
         text_add(t, "simulated: times are virtual. ");
     } else if (strcmp(r->env.backend, "local") == 0) {
-        text_add(t, "as processes on one machine. ");
+        text_add(t, "as processes on one machine, with emulated links. ");
+    } else if (strcmp(r->env.backend, "lab") == 0) {
+        text_add(t, "as processes in a lab on one machine. ");
     } else {
         text_addf(t, "on %s. ", r->env.backend);
     }
@@ -144,6 +146,11 @@ static void report_sentence(const struct run_reading *r, struct text *t)
         run_page_usd(t, r->outcome.cost.total);
     }
     text_add(t, ".");
+    if (r->finished && isfinite(r->predicted_s)) {
+        text_add(t, " The simulator says ");
+        figure_time(r->predicted_s, t);
+        text_add(t, " for it.");
+    }
     if (r->file->links.scale < 1) {
         text_addf(t, " Scale 1:%.6g: bytes and dollars are as at full size.",
                   1 / r->file->links.scale);
@@ -161,6 +168,11 @@ static void report_head(const struct run_reading *r, struct text *out)
     text_addf(out, "<p class=\"lead\"><span class=\"pill %s\">%s</span>", end->colour, end->word);
     run_svg_escape(out, sentence);
     text_add(out, "</p>\n");
+    if (r->invalid) {
+        text_add(out, "<p class=\"note\">Not valid: packets of the lab were late by more than a "
+                      "millisecond on average. The machine was too slow for these links, or too "
+                      "busy.</p>\n");
+    }
     for (uint32_t i = 0; i < r->torn_count; i++) {
         text_add(out, "<p class=\"note\">");
         run_svg_escape(out, strrchr(r->torn[i].text, '/') == NULL

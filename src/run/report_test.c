@@ -153,6 +153,23 @@ static void test_the_page_says_what_the_record_says(void **state)
     run_reading_free(r);
 }
 
+static void test_a_real_run_has_the_simulators_word_and_says_if_it_is_not_valid(void **state)
+{
+    struct run_reading *r = load(FIXED);
+    struct text page;
+
+    (void)state;
+    r->predicted_s = 12.5;
+    r->invalid = true;
+    (void)snprintf(r->env.backend, sizeof(r->env.backend), "lab");
+    print(r, &page);
+    expect(&page, "as processes in a lab on one machine. ");
+    expect(&page, " The simulator says 12.5 s for it.");
+    expect(&page, "Not valid: packets of the lab were late");
+    text_deinit(&page);
+    run_reading_free(r);
+}
+
 static void test_a_link_above_its_rate_has_another_colour(void **state)
 {
     struct run_reading *r = load(FIXED);
@@ -343,6 +360,7 @@ int main(void)
         cmocka_unit_test(test_the_page_of_the_fixed_record_is_the_same_to_the_byte),
         cmocka_unit_test(test_the_page_needs_nothing_from_elsewhere),
         cmocka_unit_test(test_the_page_says_what_the_record_says),
+        cmocka_unit_test(test_a_real_run_has_the_simulators_word_and_says_if_it_is_not_valid),
         cmocka_unit_test(test_a_link_above_its_rate_has_another_colour),
         cmocka_unit_test(test_an_unfinished_run_is_shown_as_far_as_it_came),
         cmocka_unit_test(test_a_run_that_failed_says_why_and_its_words_stay_words),
