@@ -177,6 +177,9 @@ enum err lab_control_create(struct loop *loop, struct lab *lab, const char *path
     }
     if (rc == OK) {
         rc = loop_poll_create(loop, control->fd, control_accept, control, &control->poll);
+        if (rc != OK) {
+            (void)err_text_set(text, rc, "%.300s cannot be watched: %s", path, err_string(rc));
+        }
     }
     if (rc != OK) {
         lab_control_destroy(control);

@@ -335,6 +335,30 @@ static void test_where_nobody_is_nobody_is_reached(void **state)
     assert_null(control);
 }
 
+static void test_without_memory_orders_and_sockets_are_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct lab_control *control = NULL;
+    struct err_text text = {""};
+    enum err rc = ERR_NOMEM;
+    uint64_t k;
+
+    mem_fail_at(1, 1);
+    tell(f, "show");
+    mem_fail_at(0, 0);
+    assert_string_equal(text_of(json_array_get(f->answers, 0), "event"), "error");
+    for (k = 1; rc != OK; k++) {
+        (void)unlink(f->path);
+        mem_fail_at(k, 1);
+        rc = lab_control_create(f->loop, f->lab, f->path, &control, &text);
+        mem_fail_at(0, 0);
+        assert_true(rc == OK || (rc == ERR_NOMEM && control == NULL && text.text[0] != '\0'));
+    }
+    assert_true(k > 2);
+    lab_control_stop(control);
+    lab_control_destroy(control);
+}
+
 #define WITH_LAB(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -352,6 +376,7 @@ int main(void)
         WITH_LAB(test_callers_get_an_answer_to_one_line),
         WITH_LAB(test_callers_who_say_nothing_or_too_much_harm_nobody),
         WITH_LAB(test_where_nobody_is_nobody_is_reached),
+        WITH_LAB(test_without_memory_orders_and_sockets_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
