@@ -36,7 +36,8 @@ evaluate: {every: 10}
 stop: {clocks: 30}
 """
 
-# Some seconds at 2 ms a clock and 2 ms to the other region: long enough to be disturbed, short enough to be waited for.
+# Some seconds at 2 ms a clock and 2 ms to the other region: long enough to be disturbed, short
+# enough to be waited for.
 LONG = ["--set", "job={name: synthetic, options: {elements: 20000, compute_ms: 2}}", "--set",
         "stop.clocks=600", "--set", "evaluate.every=150"]
 
