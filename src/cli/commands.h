@@ -32,6 +32,7 @@ extern const struct cli_command cli_command_lab_keep;
 extern const struct cli_command cli_command_lab_set;
 extern const struct cli_command cli_command_lab_show;
 extern const struct cli_command cli_command_lab_up;
+extern const struct cli_command cli_command_hold;
 extern const struct cli_command cli_command_man;
 extern const struct cli_command cli_command_proxy;
 extern const struct cli_command cli_command_report;

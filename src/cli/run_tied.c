@@ -28,7 +28,7 @@ static enum cli_exit tied_run(struct cli_context *ctx)
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != (pid_t)cli_argument_number(ctx, 0)) {
         return cli_error(ctx, CLI_ERROR_RUN_FAILED, NULL, "tied: the parent is gone");
     }
-    (void)execv(argv[0], (char *const *)(uintptr_t)argv);
+    (void)execvp(argv[0], (char *const *)(uintptr_t)argv);
     return cli_error(ctx, CLI_ERROR_FILE, NULL, "%s: %s", argv[0], strerror(errno));
 }
 

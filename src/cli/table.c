@@ -48,6 +48,7 @@ const struct cli_command *const cli_commands[] = {
     &cli_command_help,
     &cli_command_man,
     &cli_command_tied,
+    &cli_command_hold,
     NULL,
 };
 /* clang-format on */
