@@ -184,6 +184,12 @@ const struct cli_error cli_errors[] = {
      "it do not go together. The message has the line and what is allowed.",
      "docs/RUNFILE.md has every key with its default. \"strait run FILE --dry-run\" checks a file "
      "and prints it with all defaults."},
+    {CLI_ERROR_HOSTS, CLI_BAD_CONFIGURATION, "machines that do not fit the run",
+     "The file of --hosts cannot be read, or the machines that there are do not fit the run: a "
+     "region without a machine, too few slots, ports that overlap, too few nodes of a Slurm job. "
+     "The message says which.",
+     "docs/RUNS.md has every key of a hosts file. \"strait run FILE --dry-run\" shows which "
+     "regions have members."},
     {CLI_ERROR_TOPOLOGY, CLI_BAD_CONFIGURATION, "topology file that cannot be used",
      "The file is not JSON, has a key that is not known or a figure that cannot be, or a lab "
      "cannot "

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "cli/commands.h"
+#include "cli/security.h"
 #include "loop/clock.h"
 #include "run/bill.h"
 #include "run/live.h"
@@ -82,6 +83,9 @@ static void run_command(struct cli_context *ctx, char *out, size_t size)
     text_init_fixed(&text, out, size);
     text_addf(&text, "strait run %s --on %s", cli_argument(ctx, 0), cli_text(ctx, "on"));
     text_add(&text, cli_flag(ctx, "estimate") ? " --estimate" : "");
+    if (cli_given(ctx, "hosts")) {
+        text_addf(&text, " --hosts %s", cli_text(ctx, "hosts"));
+    }
     for (size_t i = 0; cli_text_at(ctx, "set", i) != NULL; i++) {
         text_addf(&text, " --set '%s'", cli_text_at(ctx, "set", i));
     }
@@ -159,8 +163,7 @@ static enum cli_exit run_on_sim(struct cli_context *ctx, const struct run_file *
     return rc == OK ? status : run_not_begun(ctx, f, rc, &text);
 }
 
-/* Our own program, whatever it was called by. */
-static enum cli_exit run_program(struct cli_context *ctx, char *out, size_t size)
+enum cli_exit run_program(struct cli_context *ctx, char *out, size_t size)
 {
     ssize_t n = readlink("/proc/self/exe", out, size - 1);
 
@@ -172,7 +175,7 @@ static enum cli_exit run_program(struct cli_context *ctx, char *out, size_t size
 }
 
 /* Where members leave their words and checkpoints if no record is kept; gone afterwards. */
-static enum cli_exit run_temporary(struct cli_context *ctx, char *out, size_t size)
+enum cli_exit run_temporary(struct cli_context *ctx, char *out, size_t size)
 {
     const char *tmp = getenv("TMPDIR");
 
@@ -190,15 +193,25 @@ static int run_remove_one(const char *path, const struct stat *st, int type, str
     return remove(path);
 }
 
+void run_temporary_remove(const char *dir)
+{
+    (void)nftw(dir, run_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 static enum cli_exit run_live_in(struct cli_context *ctx, const struct run_file *f,
-                                 struct run_record *record, const char *dir)
+                                 struct run_record *record, const char *dir,
+                                 const struct run_far *far)
 {
     char program[PATH_MAX], opening[128];
     struct run_live_options options = {.on = cli_text(ctx, "on"),
                                        .program = program,
                                        .dir = dir,
                                        .temporary = record == NULL,
-                                       .predict = !cli_flag(ctx, "no-prediction")};
+                                       .predict = !cli_flag(ctx, "no-prediction"),
+                                       .hosts = far->hosts,
+                                       .command = far->words == NULL ? NULL : far->command,
+                                       .insecure = far->insecure,
+                                       .tidy = cli_flag(ctx, "tidy")};
     struct run_live_result result;
     struct run_shown shown;
     struct err_text text = {""};
@@ -222,19 +235,19 @@ static enum cli_exit run_live_in(struct cli_context *ctx, const struct run_file 
     return rc == OK ? status : run_not_begun(ctx, f, rc, &text);
 }
 
-static enum cli_exit run_on_local(struct cli_context *ctx, const struct run_file *f,
-                                  struct run_record *record)
+static enum cli_exit run_on_live(struct cli_context *ctx, const struct run_file *f,
+                                 struct run_record *record, const struct run_far *far)
 {
     char dir[256];
     enum cli_exit status;
 
     if (record != NULL) {
-        return run_live_in(ctx, f, record, run_record_dir(record));
+        return run_live_in(ctx, f, record, run_record_dir(record), far);
     }
     status = run_temporary(ctx, dir, sizeof(dir));
     if (status == CLI_DONE) {
-        status = run_live_in(ctx, f, NULL, dir);
-        (void)nftw(dir, run_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        status = run_live_in(ctx, f, NULL, dir, far);
+        run_temporary_remove(dir);
     }
     return status;
 }
@@ -274,9 +287,31 @@ static enum cli_exit run_guess(struct cli_context *ctx, const struct run_file *f
     return status;
 }
 
+/* What is asked of other machines is asked before there is a record. */
+static enum cli_exit run_real(struct cli_context *ctx, const struct run_file *f)
+{
+    struct run_far far = {.hosts = NULL};
+    struct run_record *record = NULL;
+    char program[PATH_MAX];
+    enum cli_exit status = run_program(ctx, program, sizeof(program));
+
+    if (status == CLI_DONE) {
+        status = run_far_open(ctx, f, program, &far);
+    }
+    if (status == CLI_DONE) {
+        status = run_open_record(ctx, f, &record);
+    }
+    if (status == CLI_DONE) {
+        status = strcmp(cli_text(ctx, "on"), "sim") == 0 ? run_on_sim(ctx, f, record)
+                                                         : run_on_live(ctx, f, record, &far);
+    }
+    run_record_destroy(record);
+    run_far_close(&far);
+    return status;
+}
+
 static enum cli_exit run_run(struct cli_context *ctx)
 {
-    struct run_record *record = NULL;
     struct run_file *f = NULL;
     enum cli_exit status = run_load(ctx, NULL, &f);
 
@@ -288,13 +323,8 @@ static enum cli_exit run_run(struct cli_context *ctx)
     } else if (cli_flag(ctx, "estimate")) {
         status = run_guess(ctx, f);
     } else {
-        status = run_open_record(ctx, f, &record);
-        if (status == CLI_DONE) {
-            status = strcmp(cli_text(ctx, "on"), "sim") == 0 ? run_on_sim(ctx, f, record)
-                                                             : run_on_local(ctx, f, record);
-        }
+        status = run_real(ctx, f);
     }
-    run_record_destroy(record);
     run_file_free(f);
     return status;
 }
@@ -329,9 +359,21 @@ const struct cli_command cli_command_run = {
              .placeholder = "WHERE",
              .fallback = "sim",
              .kind = CLI_WORDS,
-             .words = "sim local lab",
+             .words = "sim local lab hosts",
              .help = "sim: in virtual time; local: as processes on this machine; lab: the same "
-                     "in network namespaces, as root"},
+                     "in network namespaces, as root; hosts: on the machines of --hosts, by ssh"},
+            {.name = "hosts",
+             .placeholder = "HOSTS",
+             .kind = CLI_FILE,
+             .help =
+                 "with --on hosts: the machines, which region each is of, and how to get there"},
+            {.name = "ssh",
+             .placeholder = "COMMAND",
+             .help = "with --on hosts: this in place of ssh, as in \"ssh -p 2222 -i key\"; words "
+                     "are separated by spaces"},
+            {.name = "tidy",
+             .help = "with --on hosts: leave nothing on the machines, not even checkpoints"},
+            SECURITY_OPTION_INSECURE,
             {.name = "set",
              .placeholder = "KEY=VALUE",
              .repeats = true,

@@ -7,6 +7,7 @@
 #include "cli/context.h"
 #include "cli/run_view.h"
 #include "cli/screen.h"
+#include "run/hosts.h"
 #include "run/record.h"
 
 struct run_shown {
@@ -51,6 +52,27 @@ enum cli_exit run_estimate(struct cli_context *ctx, const struct run_file *f,
 
 /* Where a record goes if nobody says where: a new folder, called after @name. */
 void run_default_dir(const char *name, char *out, size_t size);
+
+/* Other machines for a run: which, and how to get there. */
+struct run_far {
+    struct run_hosts *hosts; /* NULL: it is on this one. */
+    const char *command[RUN_HOSTS_COMMAND_MAX + 1];
+    char *words;       /* Holds those. */
+    uint32_t insecure; /* How often. */
+};
+
+/* Read the file of --hosts, see that the machines fit the run, and ask all of them whether they can
+ * do it. The error is printed; run_far_close() is due in any case. */
+enum cli_exit run_far_open(struct cli_context *ctx, const struct run_file *f, const char *program,
+                           struct run_far *far);
+void run_far_close(struct run_far *far);
+
+/* Our own program, whatever it was called by. The error is printed. */
+enum cli_exit run_program(struct cli_context *ctx, char *out, size_t size);
+
+/* A folder that is to be removed with run_temporary_remove(). The error is printed. */
+enum cli_exit run_temporary(struct cli_context *ctx, char *out, size_t size);
+void run_temporary_remove(const char *dir);
 
 /* Add to the summary, before the end is printed; @object is released. */
 void run_shown_add(struct run_shown *s, const char *key, json_t *object);

@@ -65,8 +65,8 @@ static void shown_row(const struct run_row *row, const struct run_traffic *traff
 /* Trouble, and its end, are shown at once; that members come and go is not. */
 static bool shown_is_news(const char *kind)
 {
-    static const char *const kinds[] = {"fault",   "killed",    "down",    "back",
-                                        "rebased", "continued", "left out"};
+    static const char *const kinds[] = {"fault",   "killed",    "down",     "back",
+                                        "rebased", "continued", "left out", "lost"};
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (strcmp(kind, kinds[i]) == 0) {
@@ -81,7 +81,8 @@ static void shown_ready(struct run_shown *s, const char *text)
 {
     unsigned port = 0;
 
-    if (!s->ready && sscanf(text, "listens on port %u", &port) == 1) {
+    if (!s->ready && strcmp(s->backend, "local") == 0 &&
+        sscanf(text, "listens on port %u", &port) == 1) {
         s->ready = true;
         run_shown_clear(s);
         cli_next(s->ctx, "strait top --join tcp://127.0.0.1:%u --insecure (in another terminal)",
@@ -99,6 +100,12 @@ static void shown_event(int64_t now_ns, const char *kind, const char *who, const
     }
     if (strcmp(kind, "ready") == 0) {
         shown_ready(s, text);
+    } else if (strcmp(kind, "look") == 0) {
+        run_shown_clear(s);
+        cli_next(s->ctx, "%s (in another terminal)", text);
+    } else if (strcmp(kind, "kept") == 0) {
+        run_shown_clear(s);
+        cli_note(s->ctx, "%s", text);
     } else if (shown_is_news(kind)) {
         (void)snprintf(s->news, sizeof(s->news), "%.1f s  %s%s%s%s%s", (double)now_ns * 1e-9, who,
                        who[0] == '\0' ? "" : " ", kind, text[0] == '\0' ? "" : ": ", text);

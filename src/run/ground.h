@@ -27,6 +27,10 @@ struct live_ground {
      * there was is gone first. */
     void (*begin)(struct live *l);
 
+    /* Choose the port of a server, after so many tries that met one in use. False: there is no
+     * other than the one that it had. NULL: the run chooses. */
+    bool (*port)(struct live_member *m, uint32_t tries);
+
     /* Where a lane of a server is, for the others. */
     void (*place)(const struct live_member *m, uint32_t lane, struct net_address *out);
 
@@ -34,6 +38,13 @@ struct live_ground {
      * belongs, and options. */
     void (*before)(const struct live_member *m, struct live_args *args);
     void (*options)(const struct live_member *m, struct live_args *args);
+
+    /* Start it by these words, in another way than as a process of this machine: then it is told
+     * first of all that its child said, true: it is not for the run; and its end may be another one
+     * than its child's. All three are NULL if not. */
+    enum err (*launch)(struct live_member *m, const struct live_args *args);
+    bool (*said)(struct live_member *m, const struct json_t *news);
+    void (*ended)(struct live_member *m, int64_t *status, int *signum);
 
     /* Send it a signal; NULL: it is a process of this machine. */
     void (*signal)(struct live_member *m, int signum);
@@ -56,5 +67,7 @@ struct live_ground {
 
 extern const struct live_ground live_ground_local;
 extern const struct live_ground live_ground_lab;
+extern const struct live_ground live_ground_hosts;
+extern const struct live_ground live_ground_slurm;
 
 #endif

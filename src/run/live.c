@@ -29,9 +29,10 @@ enum {
     LIVE_TOLD_BYTES = 512,
 };
 
-static const struct live_ground *const live_grounds[] = {&live_ground_local, &live_ground_lab};
+static const struct live_ground *const live_grounds[] = {&live_ground_local, &live_ground_lab,
+                                                         &live_ground_hosts, &live_ground_slurm};
 
-const char *const run_live_grounds[] = {"local", "lab", NULL};
+const char *const run_live_grounds[] = {"local", "lab", "hosts", "slurm", NULL};
 
 static const struct live_ground *live_ground_find(const char *on)
 {
@@ -271,6 +272,10 @@ static void live_choose_port(struct live_member *m)
 {
     struct live *l = m->live;
 
+    if (l->ground->port != NULL) {
+        (void)l->ground->port(m, l->port_tries);
+        return;
+    }
     do {
         l->ports = l->ports * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         m->port = (uint16_t)(LIVE_PORT_FIRST + (l->ports >> 33) % LIVE_PORT_COUNT);
@@ -366,7 +371,8 @@ static bool live_port_taken(struct live_member *m, const char *words)
         return false;
     }
     if (!m->bound) {
-        return live_move(l); /* The others were told that it is there. */
+        /* The others were told that it is there. */
+        return (l->ground->port == NULL || l->ground->port(m, l->port_tries + 1)) && live_move(l);
     }
     m->quick++;
     loop_timer_start_in(&m->timer, (int64_t)LIVE_AGAIN_MS * 1000000);
@@ -505,7 +511,7 @@ static enum err live_open_store(struct live *l, struct err_text *text)
 {
     char path[LIVE_PATH_BYTES];
 
-    if (l->f->checkpoint.every == 0) {
+    if (l->f->checkpoint.every == 0 || l->ground->launch != NULL) {
         return OK;
     }
     (void)snprintf(path, sizeof(path), "%s/checkpoints", l->options.dir);

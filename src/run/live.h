@@ -7,16 +7,24 @@
 
 #include "run/backend.h"
 
+struct run_hosts;
+
 /* Where runs can be: the names, NULL-terminated; and for people what links are there. */
 extern const char *const run_live_grounds[];
 const char *run_live_about(const char *on);
 
 struct run_live_options {
-    const char *on;      /* "local" */
+    const char *on;      /* As in run_live_grounds. */
     const char *program; /* The path of `strait`. */
     const char *dir; /* For the members' own words (NAME.log), checkpoints and workers' state. */
     bool temporary;  /* The folder goes with the run. */
     bool predict;    /* Say at the end what the simulator makes of it. */
+
+    /* On other machines. */
+    const struct run_hosts *hosts;
+    const char *const *command; /* Words in place of ssh, NULL-terminated; NULL: none. */
+    uint32_t insecure;          /* How often somebody said so; zero: with certificates. */
+    bool tidy;                  /* Leave nothing there, not even checkpoints. */
 };
 
 struct run_live_result {

@@ -87,10 +87,7 @@ static void args_server(const struct live_member *m, struct live_args *a)
         ARGS_PAIR(a, "store", "%s/checkpoints/%s", m->dir, m->name);
     }
     if (f->sites_count > 1) {
-        char path[LIVE_PATH_BYTES];
-
-        live_sites_path(l, m->site, path, sizeof(path));
-        ARGS_PAIR(a, "between", "%s", path);
+        ARGS_PAIR(a, "between", "%s/between-%s.yaml", m->dir, f->sites[m->site].name);
     }
     if (m->number == s->servers_first) {
         args_site(l, m->site, a);

@@ -10,14 +10,23 @@
 
 static void member_said(struct run_child *c, const json_t *news, void *user)
 {
+    struct live_member *m = user;
+
     (void)c;
-    live_said(user, news);
+    if (m->live->ground->said == NULL || !m->live->ground->said(m, news)) {
+        live_said(m, news);
+    }
 }
 
 static void member_ended(struct run_child *c, int64_t status, int signum, void *user)
 {
+    struct live_member *m = user;
+
     (void)c;
-    live_died(user, status, signum);
+    if (m->live->ground->ended != NULL) {
+        m->live->ground->ended(m, &status, &signum);
+    }
+    live_died(m, status, signum);
 }
 
 static const struct run_child_events member_events = {.said = member_said, .ended = member_ended};
@@ -94,7 +103,9 @@ enum err live_start(struct live_member *m)
     if (rc != OK) {
         return rc;
     }
-    rc = run_child_start(&m->child, (const char *const *)args.items, false);
+    rc = m->live->ground->launch != NULL
+             ? m->live->ground->launch(m, &args)
+             : run_child_start(&m->child, (const char *const *)args.items, false);
     live_args_free(&args);
     if (rc != OK) {
         return rc;
