@@ -116,6 +116,7 @@ enum err run_outcome_parse(const struct json_t *summary, struct run_outcome *out
                                 .accuracy = outcome_real(summary, "accuracy"),
                                 .scale = outcome_real(summary, "scale"),
                                 .move_s = outcome_real(summary, "move_s"),
+                                .small = outcome_real(summary, "insignificant"),
                                 .rising = json_is_true(json_object_get(summary, "rising"))};
     outcome_text(summary, "run", out->run, sizeof(out->run));
     outcome_text(summary, "layout", out->layout, sizeof(out->layout));

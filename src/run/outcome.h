@@ -48,6 +48,7 @@ struct run_outcome {
     struct run_outcome_cost cost;
     struct err_text note;
     double insignificant; /* Part of the elements of all sites, 0 to 1. */
+    double small;         /* Part of all single changes of workers, 0 to 1. */
     double compute_s;     /* Sums over all workers, as the next two. */
     double read_s;
     double end_s;

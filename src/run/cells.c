@@ -1,0 +1,485 @@
+#include "run/cells.h"
+
+#include "base/nearest.h"
+#include "run/file_state.h"
+#include "topo/file.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CELLS_NAME_MAX = 48 };
+
+static const char *const cells_shows[RUN_SHOWS + 1] = {
+    [RUN_SHOW_TIME] = "time",           [RUN_SHOW_SPEED] = "speed",
+    [RUN_SHOW_BY_LAN] = "by_lan",       [RUN_SHOW_CLOCKS] = "clocks",
+    [RUN_SHOW_DOLLARS] = "dollars",     [RUN_SHOW_CHEAPER] = "cheaper",
+    [RUN_SHOW_BYTES] = "bytes",         [RUN_SHOW_INSIGNIFICANT] = "insignificant",
+    [RUN_SHOW_OBJECTIVE] = "objective",
+};
+
+/* A set being read. */
+struct cells_reader {
+    struct file_reader r;
+    const char *const *runs;
+    struct run_cells *s;
+};
+
+/* A key that a mapping may have. */
+struct cells_key {
+    const char *name;
+    const char *example; /* How to write one that must be there; NULL: it may be missing. */
+    enum run_yaml_kind kind;
+};
+
+static const struct cells_key cells_keys[] = {
+    {"set", "set: NAME", RUN_YAML_TEXT},
+    {"about", NULL, RUN_YAML_TEXT},
+    {"source", NULL, RUN_YAML_TEXT},
+    {"show", "show: speed", RUN_YAML_TEXT},
+    {"base", NULL, RUN_YAML_TEXT},
+    {"cells", "cells: [{name: NAME, file: FILE.yaml, only: [NAME]}]", RUN_YAML_LIST},
+    {NULL, NULL, RUN_YAML_TEXT},
+};
+
+static const struct cells_key cells_cell_keys[] = {
+    {"name", "name: NAME", RUN_YAML_TEXT},
+    {"about", NULL, RUN_YAML_TEXT},
+    {"file", "file: FILE.yaml", RUN_YAML_TEXT},
+    {"only", "only: [plain-bsp, gaia-bsp]", RUN_YAML_LIST},
+    {"set", NULL, RUN_YAML_MAPPING},
+    {"on", NULL, RUN_YAML_TEXT},
+    {"twin", NULL, RUN_YAML_TEXT},
+    {"paper", NULL, RUN_YAML_MAPPING},
+    {NULL, NULL, RUN_YAML_TEXT},
+};
+
+/* "cells[3].only", or "only" at the top. */
+static const char *cells_path(struct file_path *path, const char *at, const char *key)
+{
+    (void)snprintf(path->chars, sizeof(path->chars), "%.24s%s%.32s", at, at[0] != '\0' ? "." : "",
+                   key);
+    return path->chars;
+}
+
+static enum err cells_kind(const struct cells_reader *c, const struct run_yaml *node,
+                           const char *path, enum run_yaml_kind kind)
+{
+    bool empty = node->kind == RUN_YAML_TEXT && node->chars[0] == '\0';
+
+    return node->kind == kind && !empty
+               ? OK
+               : file_fail_at(&c->r, ERR_MALFORMED, node->place, path, "has to be %s, but is %s",
+                              run_yaml_kind_name(kind),
+                              empty ? "empty" : run_yaml_kind_name(node->kind));
+}
+
+/* A word that is not one of @words, which end with NULL. */
+static enum err cells_no_word(const struct cells_reader *c, struct topo_place place,
+                              const char *path, const char *word, const char *what,
+                              const char *const *words)
+{
+    struct nearest near;
+
+    nearest_init(&near, word);
+    for (; *words != NULL; words++) {
+        nearest_offer(&near, *words);
+    }
+    return file_fail_at(&c->r, ERR_MALFORMED, place, path, "there is no %s '%.40s': %s", what, word,
+                        nearest_hint(&near, "there are"));
+}
+
+/* All keys are known, are of their kind, and none is missing. */
+static enum err cells_check(const struct cells_reader *c, const struct run_yaml *node,
+                            const char *at, const struct cells_key *keys)
+{
+    enum err rc = cells_kind(c, node, at, RUN_YAML_MAPPING);
+    struct file_path path;
+
+    for (const struct run_yaml *n = rc == OK ? node->first : NULL; n != NULL && rc == OK;
+         n = n->next) {
+        const struct cells_key *k = keys;
+        struct nearest near;
+
+        nearest_init(&near, n->key);
+        for (; k->name != NULL && strcmp(k->name, n->key) != 0; k++) {
+            nearest_offer(&near, k->name);
+        }
+        rc = k->name == NULL
+                 ? file_fail_at(&c->r, ERR_MALFORMED, n->key_place, cells_path(&path, at, n->key),
+                                "no such key: %s", nearest_hint(&near, "there are"))
+                 : cells_kind(c, n, cells_path(&path, at, n->key), k->kind);
+    }
+    for (const struct cells_key *k = keys; k->name != NULL && rc == OK; k++) {
+        if (k->example != NULL && run_yaml_get(node, k->name) == NULL) {
+            rc = file_fail_at(&c->r, ERR_MALFORMED, node->place, at,
+                              "'%s' is missing: add a line such as '%s'", k->name, k->example);
+        }
+    }
+    return rc;
+}
+
+/* The text of that key, which was checked, or @fallback. */
+static const char *cells_text(const struct run_yaml *node, const char *key, const char *fallback)
+{
+    const struct run_yaml *n = run_yaml_get(node, key);
+
+    return n != NULL ? n->chars : fallback;
+}
+
+static bool cells_has(const char *const *words, const char *word)
+{
+    while (*words != NULL && strcmp(*words, word) != 0) {
+        words++;
+    }
+    return *words != NULL;
+}
+
+/* Is it the name of a run? */
+static enum err cells_run(const struct cells_reader *c, struct topo_place place, const char *path,
+                          const char *run)
+{
+    return cells_has(c->runs, run) ? OK : cells_no_word(c, place, path, run, "run", c->runs);
+}
+
+static enum err cells_only(struct cells_reader *c, const struct run_yaml *node, const char *path,
+                           struct run_cell *cell)
+{
+    enum err rc = OK;
+
+    if (node->count == 0 || node->count > RUN_CELLS_RUNS_MAX) {
+        return file_fail_at(&c->r, ERR_MALFORMED, node->place, path, "has to have 1 to %d runs",
+                            RUN_CELLS_RUNS_MAX);
+    }
+    cell->only = run_arena_alloc(c->r.arena, node->count, sizeof(*cell->only));
+    if (cell->only == NULL) {
+        return ERR_NOMEM;
+    }
+    for (const struct run_yaml *n = node->first; n != NULL && rc == OK; n = n->next) {
+        rc = cells_kind(c, n, path, RUN_YAML_TEXT);
+        if (rc == OK) {
+            rc = cells_run(c, n->place, path, n->chars);
+        }
+        for (uint32_t i = 0; i < cell->only_count && rc == OK; i++) {
+            if (strcmp(cell->only[i], n->chars) == 0) {
+                rc = file_fail_at(&c->r, ERR_MALFORMED, n->place, path, "'%s' is there twice",
+                                  n->chars);
+            }
+        }
+        if (rc == OK) {
+            cell->only[cell->only_count++] = n->chars;
+        }
+    }
+    return rc;
+}
+
+/* As on the command line: "stop.clocks=400". */
+static enum err cells_settings(struct cells_reader *c, const struct run_yaml *node,
+                               const char *path, struct run_cell *cell)
+{
+    if (node->count > RUN_CELLS_SETTINGS_MAX) {
+        return file_fail_at(&c->r, ERR_MALFORMED, node->place, path, "more than %d settings",
+                            RUN_CELLS_SETTINGS_MAX);
+    }
+    cell->settings = run_arena_alloc(c->r.arena, node->count + 1, sizeof(*cell->settings));
+    if (cell->settings == NULL) {
+        return ERR_NOMEM;
+    }
+    for (const struct run_yaml *n = node->first; n != NULL; n = n->next) {
+        size_t size;
+        char *setting;
+
+        if (n->kind != RUN_YAML_TEXT || strchr(n->key, '=') != NULL || n->key[0] == '\0') {
+            return file_fail_at(&c->r, ERR_MALFORMED, n->key_place, path,
+                                "a setting is a key and a text, such as stop.clocks: 400; lists "
+                                "and mappings are written in quotes");
+        }
+        size = strlen(n->key) + strlen(n->chars) + 2;
+        setting = run_arena_alloc(c->r.arena, size, 1);
+        if (setting == NULL) {
+            return ERR_NOMEM;
+        }
+        (void)snprintf(setting, size, "%s=%s", n->key, n->chars);
+        cell->settings[cell->settings_count++] = setting;
+    }
+    return OK;
+}
+
+/* "3.8", "95.2%", or [1.3, 3.0]. */
+static enum err cells_figure(const struct cells_reader *c, const struct run_yaml *node,
+                             const char *path, struct run_cells_paper *out)
+{
+    const struct run_yaml *low = node->kind == RUN_YAML_LIST ? node->first : node;
+    const struct run_yaml *high = node->kind == RUN_YAML_LIST ? node->last : node;
+    bool good = low != NULL && low->kind == RUN_YAML_TEXT && high->kind == RUN_YAML_TEXT &&
+                (node->kind != RUN_YAML_LIST || node->count == 2);
+
+    good = good && file_read_part(low->chars, &out->low) &&
+           file_read_part(high->chars, &out->high) && out->low <= out->high;
+    return good ? OK
+                : file_fail_at(&c->r, ERR_MALFORMED, node->place, path,
+                               "has to be a number, a percentage, or a range such as [1.3, 3.0]");
+}
+
+static enum err cells_paper(struct cells_reader *c, const struct run_yaml *node, const char *path,
+                            struct run_cell *cell)
+{
+    struct run_cells_paper *paper = run_arena_alloc(c->r.arena, node->count + 1, sizeof(*paper));
+    enum err rc = paper == NULL ? ERR_NOMEM : OK;
+
+    cell->paper = paper;
+    for (const struct run_yaml *n = node->first; n != NULL && rc == OK; n = n->next) {
+        bool there = strcmp(n->key, "lan") == 0;
+
+        rc = cells_run(c, n->key_place, path, n->key);
+        for (uint32_t i = 0; i < cell->only_count; i++) {
+            there = there || strcmp(cell->only[i], n->key) == 0;
+        }
+        if (rc == OK && !there) {
+            rc = file_fail_at(&c->r, ERR_MALFORMED, n->key_place, path,
+                              "'%s' is not among 'only': add it there, or leave it out here",
+                              n->key);
+        }
+        if (rc == OK) {
+            rc = cells_figure(c, n, path, &paper[cell->paper_count]);
+            paper[cell->paper_count++].run = n->key;
+        }
+    }
+    return rc;
+}
+
+/* From the folder of the set. */
+static enum err cells_file(struct cells_reader *c, const struct run_yaml *node, const char *path,
+                           struct run_cell *cell)
+{
+    char from[PATH_MAX];
+    int size = snprintf(from, sizeof(from), "%s%s%s", node->chars[0] == '/' ? "" : c->r.folder,
+                        node->chars[0] == '/' ? "" : "/", node->chars);
+
+    if (size >= (int)sizeof(from)) {
+        return file_fail_at(&c->r, ERR_TOO_BIG, node->place, path, "too long a path");
+    }
+    cell->path = run_arena_strdup(c->r.arena, from);
+    return cell->path == NULL ? ERR_NOMEM : OK;
+}
+
+static enum err cells_name(const struct cells_reader *c, const struct run_yaml *node,
+                           const char *path, struct run_cell *cell)
+{
+    enum err rc = OK;
+
+    if (!topo_name_valid(node->chars) || node->chars[0] == '.' ||
+        strlen(node->chars) > CELLS_NAME_MAX) { /* It is the name of a folder, too. */
+        rc = file_fail_at(&c->r, ERR_MALFORMED, node->place, path,
+                          "'%.40s' is not a name: use 1 to %d of the characters A-Z a-z 0-9 . _ -, "
+                          "no point first",
+                          node->chars, CELLS_NAME_MAX);
+    }
+    for (const struct run_cell *other = c->s->cells; other < cell && rc == OK; other++) {
+        if (strcmp(other->name, node->chars) == 0) {
+            rc = file_fail_at(&c->r, ERR_MALFORMED, node->place, path,
+                              "the cell in line %u is called '%s' too: names have to differ",
+                              other->line, other->name);
+        }
+    }
+    cell->name = node->chars;
+    return rc;
+}
+
+static enum err cells_on(const struct cells_reader *c, const struct run_yaml *node,
+                         const char *path, struct run_cell *cell)
+{
+    static const char *const places[] = {"sim", "local", NULL};
+    const struct run_yaml *on = run_yaml_get(node, "on");
+
+    cell->local = on != NULL && strcmp(on->chars, "local") == 0;
+    return on == NULL || cells_has(places, on->chars)
+               ? OK
+               : cells_no_word(c, on->place, path, on->chars, "place", places);
+}
+
+static enum err cells_cell(struct cells_reader *c, const struct run_yaml *node, uint32_t index)
+{
+    struct run_cell *cell = &c->s->cells[index];
+    const struct run_yaml *set = run_yaml_get(node, "set"), *paper = run_yaml_get(node, "paper");
+    struct file_path at, path;
+    enum err rc;
+
+    (void)snprintf(at.chars, sizeof(at.chars), "cells[%u]", index);
+    rc = cells_check(c, node, at.chars, cells_cell_keys);
+    if (rc != OK) {
+        return rc;
+    }
+    *cell = (struct run_cell){
+        .about = cells_text(node, "about", ""), .twin = RUN_CELLS_MAX, .line = node->place.line};
+    rc = cells_name(c, run_yaml_get(node, "name"), cells_path(&path, at.chars, "name"), cell);
+    if (rc == OK) {
+        rc = cells_file(c, run_yaml_get(node, "file"), cells_path(&path, at.chars, "file"), cell);
+    }
+    if (rc == OK) {
+        rc = cells_only(c, run_yaml_get(node, "only"), cells_path(&path, at.chars, "only"), cell);
+    }
+    if (rc == OK && set != NULL) {
+        rc = cells_settings(c, set, cells_path(&path, at.chars, "set"), cell);
+    }
+    if (rc == OK) {
+        rc = cells_on(c, node, cells_path(&path, at.chars, "on"), cell);
+    }
+    return rc == OK && paper != NULL
+               ? cells_paper(c, paper, cells_path(&path, at.chars, "paper"), cell)
+               : rc;
+}
+
+/* Once all names are known. */
+static enum err cells_twin(const struct cells_reader *c, const struct run_yaml *node,
+                           uint32_t index)
+{
+    const struct run_yaml *twin = run_yaml_get(node, "twin");
+    const char *names[RUN_CELLS_MAX + 1] = {NULL};
+    struct file_path path;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < c->s->count && twin != NULL; i++) {
+        if (i != index) {
+            names[count++] = c->s->cells[i].name;
+        }
+        if (i != index && strcmp(c->s->cells[i].name, twin->chars) == 0) {
+            c->s->cells[index].twin = i;
+        }
+    }
+    (void)snprintf(path.chars, sizeof(path.chars), "cells[%u].twin", index);
+    return twin == NULL || c->s->cells[index].twin < RUN_CELLS_MAX
+               ? OK
+               : cells_no_word(c, twin->place, path.chars, twin->chars, "other cell", names);
+}
+
+static enum err cells_all(struct cells_reader *c, const struct run_yaml *list)
+{
+    uint32_t index = 0;
+    enum err rc = OK;
+
+    if (list->count == 0 || list->count > RUN_CELLS_MAX) {
+        return file_fail_at(&c->r, ERR_MALFORMED, list->place, "cells", "has to have 1 to %d cells",
+                            RUN_CELLS_MAX);
+    }
+    c->s->cells = run_arena_alloc(c->r.arena, list->count, sizeof(*c->s->cells));
+    if (c->s->cells == NULL) {
+        return ERR_NOMEM;
+    }
+    for (const struct run_yaml *n = list->first; n != NULL && rc == OK; n = n->next) {
+        rc = cells_cell(c, n, index++);
+    }
+    c->s->count = index;
+    index = 0;
+    for (const struct run_yaml *n = list->first; n != NULL && rc == OK; n = n->next) {
+        rc = cells_twin(c, n, index++);
+    }
+    return rc;
+}
+
+static enum err cells_head(struct cells_reader *c)
+{
+    const struct run_yaml *root = c->r.root, *show = run_yaml_get(root, "show");
+    const struct run_yaml *base = run_yaml_get(root, "base");
+    struct run_cells *s = c->s;
+    enum err rc = file_name(&c->r, "set", cells_text(root, "set", ""));
+
+    s->name = cells_text(root, "set", "");
+    s->about = cells_text(root, "about", "");
+    s->source = cells_text(root, "source", "");
+    s->base = cells_text(root, "base", "plain-bsp");
+    if (rc == OK && !cells_has(cells_shows, show->chars)) {
+        rc = cells_no_word(c, show->place, "show", show->chars, "figure", cells_shows);
+    }
+    for (int i = 0; i < RUN_SHOWS && rc == OK; i++) {
+        s->show = strcmp(cells_shows[i], show->chars) == 0 ? (enum run_cells_show)i : s->show;
+    }
+    return rc == OK && base != NULL && strcmp(base->chars, "plain") != 0
+               ? cells_run(c, base->place, "base", base->chars)
+               : rc;
+}
+
+static enum err cells_read(struct cells_reader *c)
+{
+    struct file_reader *r = &c->r;
+    enum err rc = run_yaml_parse(r->arena, r->name, r->bytes, r->size, &r->root, r->text);
+
+    if (rc == OK) {
+        rc = cells_check(c, r->root, "", cells_keys);
+    }
+    if (rc == OK) {
+        c->s = run_arena_alloc(r->arena, 1, sizeof(*c->s));
+        rc = c->s == NULL ? ERR_NOMEM : cells_head(c);
+    }
+    return rc == OK ? cells_all(c, run_yaml_get(r->root, "cells")) : rc;
+}
+
+enum err run_cells_parse(const char *name, const char *folder, const char *bytes, size_t size,
+                         const char *const *runs, struct run_cells **cells_out,
+                         struct err_text *text)
+{
+    struct cells_reader c = {
+        .r = {.name = name, .folder = folder, .bytes = bytes, .size = size, .text = text},
+        .runs = runs};
+    enum err rc;
+
+    if (size > RUN_CELLS_BYTES_MAX) {
+        return err_text_set(text, ERR_TOO_BIG, "%.128s:1:1: larger than %d bytes", name,
+                            RUN_CELLS_BYTES_MAX);
+    }
+    rc = run_arena_create(&c.r.arena);
+    if (rc == OK) {
+        rc = cells_read(&c);
+    }
+    if (rc != OK) {
+        run_arena_destroy(c.r.arena);
+        return rc == ERR_NOMEM ? err_text_set(text, rc, "%.128s: out of memory", name) : rc;
+    }
+    c.s->arena = c.r.arena;
+    *cells_out = c.s;
+    return OK;
+}
+
+enum err run_cells_load(const char *path, const char *const *runs, struct run_cells **cells_out,
+                        struct err_text *text)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[PATH_MAX];
+    struct text bytes = {0};
+    enum err rc;
+
+    if (strlen(path) >= sizeof(folder)) {
+        return err_text_set(text, ERR_TOO_BIG, "%.128s...: too long a path", path);
+    }
+    (void)snprintf(folder, sizeof(folder), "%.*s", slash == NULL ? 1 : (int)(slash - path),
+                   slash == NULL ? "." : path);
+    rc = topo_file_read(path, RUN_CELLS_BYTES_MAX, &bytes, text);
+    if (rc == OK) {
+        rc = run_cells_parse(path, folder, bytes.chars, bytes.size, runs, cells_out, text);
+        text_deinit(&bytes);
+    }
+    return rc;
+}
+
+void run_cells_free(struct run_cells *s)
+{
+    if (s != NULL) {
+        run_arena_destroy(s->arena);
+    }
+}
+
+const char *run_cells_show_name(enum run_cells_show show)
+{
+    return cells_shows[show];
+}
+
+const struct run_cells_paper *run_cell_paper(const struct run_cell *cell, const char *run)
+{
+    for (uint32_t i = 0; i < cell->paper_count; i++) {
+        if (strcmp(cell->paper[i].run, run) == 0) {
+            return &cell->paper[i];
+        }
+    }
+    return NULL;
+}

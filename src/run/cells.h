@@ -1,0 +1,89 @@
+/* Sets: files that name several comparisons (cells), and what somebody else has found for the same,
+ * so that a figure of a paper is one command. YAML; docs/RUNS.md has every key. What was read is
+ * complete: defaults are filled in, and names were looked up. */
+
+#ifndef RUN_CELLS_H
+#define RUN_CELLS_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    RUN_CELLS_BYTES_MAX = 1 << 18,
+    RUN_CELLS_MAX = 64,
+    RUN_CELLS_RUNS_MAX = 16,     /* Of one cell. */
+    RUN_CELLS_SETTINGS_MAX = 24, /* Likewise. */
+};
+
+/* What is shown of a run. */
+enum run_cells_show {
+    RUN_SHOW_TIME,          /* Seconds to the goal. */
+    RUN_SHOW_SPEED,         /* How many times as fast as the base. */
+    RUN_SHOW_BY_LAN,        /* How many times lan's time. */
+    RUN_SHOW_CLOCKS,        /* To the goal. */
+    RUN_SHOW_DOLLARS,       /* Machines and transfer. */
+    RUN_SHOW_CHEAPER,       /* How many times fewer dollars than the base. */
+    RUN_SHOW_BYTES,         /* Between regions. */
+    RUN_SHOW_INSIGNIFICANT, /* Part of the workers' changes that are small. */
+    RUN_SHOW_OBJECTIVE,     /* At the end. */
+    RUN_SHOWS,
+};
+
+/* What the paper has of a run: one figure, or from .low to .high. */
+struct run_cells_paper {
+    const char *run;
+    double low;
+    double high;
+};
+
+/* A comparison. */
+struct run_cell {
+    const char *name;
+    const char *about; /* May be empty. */
+    const char *path;  /* Of the run file, good in the working directory. */
+    const char **only; /* Names of runs, ... */
+    uint32_t only_count;
+    const char **settings; /* ... and "KEY=VALUE" for all of them. */
+    uint32_t settings_count;
+    bool local;    /* Processes on this machine; else simulated. */
+    uint32_t twin; /* The cell that this one is to agree with; RUN_CELLS_MAX: none. */
+    const struct run_cells_paper *paper;
+    uint32_t paper_count;
+    uint32_t line;
+};
+
+struct run_cells {
+    const char *name;
+    const char *about;
+    const char *source; /* Where the paper's figures are from; may be empty. */
+    enum run_cells_show show;
+    const char *base; /* A run, or "plain": of each run the plain one with its own barrier. */
+    struct run_cell *cells;
+    uint32_t count;
+    struct run_arena *arena; /* Holds all of this. */
+};
+
+/* Read the file. @runs are the names that runs may have, and end with NULL. ERR_NOT_FOUND, ERR_IO,
+ * ERR_TOO_BIG, ERR_MALFORMED, ERR_NOMEM; @text then says "FILE:LINE:COLUMN: KEY: " what is wrong
+ * and what is allowed. The caller releases the result. */
+MUST_USE enum err run_cells_load(const char *path, const char *const *runs,
+                                 struct run_cells **cells_out, struct err_text *text);
+
+/* Read the @size bytes of a set called @name. Paths in it start at @folder. Errors as above, but
+ * not of files. */
+MUST_USE enum err run_cells_parse(const char *name, const char *folder, const char *bytes,
+                                  size_t size, const char *const *runs,
+                                  struct run_cells **cells_out, struct err_text *text);
+
+/* NULL is allowed. */
+void run_cells_free(struct run_cells *s);
+
+/* "speed", as it is written. */
+const char *run_cells_show_name(enum run_cells_show show);
+
+/* What the paper has of that run of the cell, or NULL. */
+const struct run_cells_paper *run_cell_paper(const struct run_cell *cell, const char *run);
+
+#endif

@@ -1,0 +1,50 @@
+/* Fuzz sets: what is read well is complete and within its limits; what is not is refused with a
+ * place. */
+
+#include "run/cells.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void fuzz_look(const struct run_cells *s)
+{
+    CHECK(s->count >= 1 && s->count <= RUN_CELLS_MAX && s->name[0] != '\0' && s->base[0] != '\0');
+    CHECK(run_cells_show_name(s->show) != NULL);
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct run_cell *cell = &s->cells[i];
+
+        CHECK(cell->name[0] != '\0' && strchr(cell->name, '/') == NULL && cell->path[0] != '\0');
+        CHECK(cell->only_count >= 1 && cell->only_count <= RUN_CELLS_RUNS_MAX);
+        CHECK(cell->settings_count <= RUN_CELLS_SETTINGS_MAX);
+        CHECK(cell->twin == RUN_CELLS_MAX || (cell->twin < s->count && cell->twin != i));
+        for (uint32_t j = 0; j < cell->settings_count; j++) {
+            CHECK(strchr(cell->settings[j], '=') > cell->settings[j]);
+        }
+        for (uint32_t j = 0; j < cell->paper_count; j++) {
+            CHECK(isfinite(cell->paper[j].low) && cell->paper[j].low <= cell->paper[j].high);
+        }
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const runs[] = {"lan", "plain-bsp", "gaia-bsp", NULL};
+    struct run_cells *s = NULL;
+    struct err_text why = {""};
+    enum err rc = run_cells_parse("fuzz", ".", (const char *)data, size, runs, &s, &why);
+
+    if (rc == OK) {
+        fuzz_look(s);
+        run_cells_free(s);
+    } else {
+        CHECK(s == NULL);
+        CHECK(strncmp(why.text, "fuzz:", 5) == 0);
+        CHECK(why.text[5] >= '1' && why.text[5] <= '9');
+        CHECK(strpbrk(why.text, "\n\033") == NULL);
+        CHECK(rc == ERR_MALFORMED || rc == ERR_TOO_BIG);
+    }
+    return 0;
+}
