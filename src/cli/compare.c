@@ -94,12 +94,10 @@ static void compare_add(struct compare *c, const char *name)
     (void)snprintf(c->runs[c->count++].name, COMPARE_NAME_BYTES, "%s", name);
 }
 
-/* Lan sets the goal, so it is always there; what needs something that the file has not is left
- * out, unless somebody asked for it. */
-static enum cli_exit compare_choose(struct cli_context *ctx, const struct run_file *f,
-                                    struct compare *c)
+enum cli_exit compare_choose(struct cli_context *ctx, const struct compare_go_config *config,
+                             const char *only, struct compare *c)
 {
-    const char *only = cli_text(ctx, "only");
+    const struct run_file *f = config->file;
     bool budget = run_bill_has_budget(f);
 
     for (size_t i = 0; compare_names[i] != NULL; i++) {
@@ -115,11 +113,14 @@ static enum cli_exit compare_choose(struct cli_context *ctx, const struct run_fi
                 return cli_error(ctx, CLI_ERROR_RUN_FILE, NULL,
                                  "%s: centralised moves the data first, and the file does not say "
                                  "how much that is: add data_gb to its job",
-                                 cli_argument(ctx, 0));
+                                 config->path);
             }
             (void)err_text_set(&c->note, OK,
                                "Centralised is left out: the file does not say how much data it "
                                "would move (job.data_gb).");
+            continue;
+        }
+        if (strcmp(name, "lan-ssp") == 0 && !asked) {
             continue;
         }
         if (free && !budget) {
@@ -127,7 +128,7 @@ static enum cli_exit compare_choose(struct cli_context *ctx, const struct run_fi
                 return cli_error(ctx, CLI_ERROR_RUN_FILE, NULL,
                                  "%s: gaia-bsp-free is gaia-bsp without its budget, and the file "
                                  "has none",
-                                 cli_argument(ctx, 0));
+                                 config->path);
             }
             continue;
         }
@@ -216,6 +217,25 @@ static void compare_print(struct cli_context *ctx, const struct compare *c)
     }
 }
 
+enum cli_exit compare_keep_quietly(struct cli_context *ctx, struct compare *c)
+{
+    enum cli_exit status;
+    struct text csv;
+    json_t *json;
+
+    compare_align(c);
+    json = compare_json(c);
+    if (json == NULL || text_init(&csv, COMPARE_TEXT_BYTES_MAX) != OK) {
+        json_decref(json);
+        return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot keep what came out");
+    }
+    compare_csv(c, &csv);
+    status = compare_keep(ctx, c, json, csv.chars);
+    text_deinit(&csv);
+    json_decref(json);
+    return status;
+}
+
 enum cli_exit compare_show(struct cli_context *ctx, struct compare *c)
 {
     enum cli_exit status;
@@ -267,6 +287,10 @@ enum cli_exit compare_open_dir(struct cli_context *ctx, const char *name, struct
     struct err_text text = {""};
     const char *said = cli_text(ctx, "output");
 
+    if (said == NULL && cli_flag(ctx, "resume")) {
+        return cli_error(ctx, CLI_ERROR_BAD_VALUE, "strait help compare",
+                         "--resume goes on in a folder that there is: say which with --output");
+    }
     if (said != NULL && strlen(said) > 1000) {
         return cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL, "--output: too long a path");
     }
@@ -277,9 +301,11 @@ enum cli_exit compare_open_dir(struct cli_context *ctx, const char *name, struct
         run_default_dir(folder, c->dir, sizeof(c->dir));
     }
     (void)snprintf(path, sizeof(path), "%s/compare.json", c->dir);
-    if (access(path, F_OK) == 0) {
+    if (access(path, F_OK) == 0 && !cli_flag(ctx, "resume")) {
         return cli_error(ctx, CLI_ERROR_EXISTS, NULL,
-                         "%s holds another comparison: choose another folder", c->dir);
+                         "%s holds another comparison: choose another folder, or go on with it "
+                         "(--resume)",
+                         c->dir);
     }
     return run_folder_make(c->dir, &text) == OK
                ? CLI_DONE
@@ -295,7 +321,8 @@ static enum cli_exit compare_run_file(struct cli_context *ctx, const struct run_
                                        .sets = sets,
                                        .sets_count = sets_count,
                                        .jobs = (uint32_t)cli_number(ctx, "jobs"),
-                                       .on = "sim"};
+                                       .on = "sim",
+                                       .resume = cli_flag(ctx, "resume")};
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     enum cli_exit status;
 
@@ -304,7 +331,7 @@ static enum cli_exit compare_run_file(struct cli_context *ctx, const struct run_
     }
     (void)snprintf(c->title, sizeof(c->title), "%.63s", f->name);
     config.jobs = config.jobs > 0 ? config.jobs : cores > 0 ? (uint32_t)cores : 1;
-    status = compare_choose(ctx, f, c);
+    status = compare_choose(ctx, &config, cli_text(ctx, "only"), c);
     if (status == CLI_DONE) {
         status = compare_open_dir(ctx, f->name, c);
     }
@@ -320,11 +347,9 @@ static enum cli_exit compare_run_file(struct cli_context *ctx, const struct run_
     return status;
 }
 
-/* What can be compared at all. */
-static enum cli_exit compare_check_file(struct cli_context *ctx, const struct run_file *f)
+enum cli_exit compare_check_file(struct cli_context *ctx, const char *path,
+                                 const struct run_file *f)
 {
-    const char *path = cli_argument(ctx, 0);
-
     if (f->parts_count < 2) {
         return cli_error(ctx, CLI_ERROR_RUN_FILE, NULL,
                          "%s: it has %s, and layouts can be compared for several sites only: write "
@@ -371,7 +396,7 @@ static enum cli_exit compare_file(struct cli_context *ctx, const char *const *se
         run_file_free(f);
         return compare_bad_file(ctx, rc, &text);
     }
-    status = compare_check_file(ctx, f);
+    status = compare_check_file(ctx, path, f);
     if (status == CLI_DONE) {
         status = compare_run_file(ctx, f, sets, count);
     }
@@ -379,30 +404,65 @@ static enum cli_exit compare_file(struct cli_context *ctx, const char *const *se
     return status;
 }
 
-static enum cli_exit compare_run(struct cli_context *ctx)
+/* Files and records, without a set. */
+static enum cli_exit compare_files(struct cli_context *ctx, const char *const *sets, uint32_t count)
 {
-    enum cli_exit status = compare_check_only(ctx, cli_text(ctx, "only"));
-    const char *sets[COMPARE_SETS_MAX];
-    uint32_t count = 0;
+    const char *path = cli_argument(ctx, 0);
 
-    if (status != CLI_DONE) {
-        return status;
+    if (path == NULL) {
+        return cli_error(ctx, CLI_ERROR_MISSING_ARGUMENT, "strait help compare",
+                         "what is to be compared? Name a run file, several of them, records, or a "
+                         "set (--set FILE)");
     }
-    for (const char *s; (s = cli_text_at(ctx, "set", count)) != NULL; count++) {
-        if (count == COMPARE_SETS_MAX) {
-            return cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL, "--set: more than %d settings",
-                             COMPARE_SETS_MAX);
-        }
-        sets[count] = s;
+    if (cli_flag(ctx, "dry-run") || cli_given(ctx, "cell")) {
+        return cli_error(ctx, CLI_ERROR_BAD_VALUE, "strait help compare",
+                         "--dry-run and --cell are for sets: name one with --set");
     }
     if (cli_argument(ctx, 1) != NULL) {
         return compare_mix(ctx, sets, count);
     }
-    return compare_is_folder(cli_argument(ctx, 0))
+    return compare_is_folder(path)
                ? cli_error(ctx, CLI_ERROR_MISSING_ARGUMENT, "strait help compare",
-                           "%s is one record: name two or more, or a run file",
-                           cli_argument(ctx, 0))
+                           "%s is one record: name two or more, or a run file", path)
                : compare_file(ctx, sets, count);
+}
+
+/* What is no setting, and names a file or a folder, is a set. */
+static enum cli_exit compare_run(struct cli_context *ctx)
+{
+    enum cli_exit status = compare_check_only(ctx, cli_text(ctx, "only"));
+    const char *sets[COMPARE_SETS_MAX], *set = NULL;
+    char path[COMPARE_PATH_BYTES], found[COMPARE_PATH_BYTES];
+    uint32_t count = 0;
+    const char *s;
+
+    if (status != CLI_DONE) {
+        return status;
+    }
+    for (uint32_t i = 0; (s = cli_text_at(ctx, "set", i)) != NULL; i++) {
+        if (count == COMPARE_SETS_MAX) {
+            return cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL, "--set: more than %d settings",
+                             COMPARE_SETS_MAX);
+        }
+        bool setting = strchr(s, '=') != NULL;
+
+        if (!setting && !compare_cells_find(s, found)) {
+            return cli_error(ctx, CLI_ERROR_BAD_VALUE, "strait help compare",
+                             "--set %s: neither a setting (write KEY=VALUE) nor a set: there "
+                             "is no file %s, %s.yaml or %s/set.yaml",
+                             s, s, s, s);
+        }
+        if (setting) {
+            sets[count++] = s;
+        } else if (set != NULL) {
+            return cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL,
+                             "--set: %s is a second set: name one at a time", s);
+        } else {
+            memcpy(path, found, sizeof(path));
+            set = path;
+        }
+    }
+    return set != NULL ? compare_cells(ctx, set, sets, count) : compare_files(ctx, sets, count);
 }
 
 const struct cli_command cli_command_compare = {
@@ -428,20 +488,33 @@ const struct cli_command cli_command_compare = {
             "of a record of an earlier run. They are compared up to the objective that all of them "
             "came to; the first is what the others are compared to, or that of --base. Of records "
             "alone files are written only where --output says.",
+            "--set with a file (with or without .yaml) or with a folder that has a set.yaml takes "
+            "a set: a file that names several such comparisons, its cells, and what a paper has "
+            "for each. All cells are run, each in a folder of its own, and one table has what came "
+            "out beside the paper; set.html, set.svg, set.csv and set.json are kept with them. "
+            "What has a = in it is a setting in any case, and holds for all cells.",
+            "--resume goes on in the folder of --output: runs whose records are there and came to "
+            "their end are read and not run again, what was cut off is put aside.",
             NULL},
     .arguments =
         (const struct cli_argument[]){{.placeholder = "FILE",
                                        .help = "a run file with sites, or two or more run files "
-                                               "and records",
+                                               "and records; none with a set",
                                        .kind = CLI_FILE,
+                                       .optional = true,
                                        .repeats = true},
                                       {0}},
     .options =
         (const struct cli_option[]){
             {.name = "set",
-             .placeholder = "KEY=VALUE",
+             .placeholder = "KEY=VALUE|SET",
              .repeats = true,
-             .help = "take this instead of what the file says, as in job.options.lr=0.1"},
+             .help = "take this instead of what the file says, as in job.options.lr=0.1; without "
+                     "=: the file of a set"},
+            {.name = "cell",
+             .placeholder = "NAME",
+             .repeats = true,
+             .help = "only this cell of the set; may be given several times"},
             {.name = "only",
              .placeholder = "NAMES",
              .help = "only these, with commas: plain-bsp, plain-ssp, gaia-bsp, gaia-ssp, async, "
@@ -451,7 +524,8 @@ const struct cli_command cli_command_compare = {
              .fallback = "sim",
              .kind = CLI_WORDS,
              .words = "sim local",
-             .help = "where several files are run: sim, or local for processes on this machine"},
+             .help = "where several files are run: sim, or local for processes on this machine; "
+                     "with a set: only the cells that run there"},
             CLI_OPTION_NUMBER("jobs", "N", NULL,
                               "runs at once; default: as many as there are processors, and one "
                               "with --on local",
@@ -463,6 +537,8 @@ const struct cli_command cli_command_compare = {
              .kind = CLI_DIR,
              .help = "where to keep the records, tables and the page; default: a new folder below "
                      "~/.local/state/strait/runs"},
+            {.name = "resume", .help = "go on with what is in the folder of --output"},
+            {.name = "dry-run", .help = "check a set and its files, and say what would be run"},
             {.name = "wide", .help = "more columns, and where the time went in every run"},
             {.name = "csv", .help = "print the table as CSV"},
             {0}},
@@ -472,6 +548,7 @@ const struct cli_command cli_command_compare = {
             {"strait compare runs/gaia-mf-3.yaml --only plain-bsp,gaia-bsp -o here", "two of them"},
             {"strait compare a.yaml b.yaml here/lan", "two files as they are, and a record"},
             {"strait compare here/lan here/gaia-bsp -o there", "records that there are"},
+            {"strait compare --set runs/gaia/fig8 -o fig8", "a figure of a paper"},
             {0}},
     .run = compare_run,
 };

@@ -88,8 +88,11 @@ struct compare_go_config {
     const struct run_file *file;
     const char *const *sets; /* Of --set. */
     uint32_t sets_count;
-    uint32_t jobs;  /* At once. */
-    const char *on; /* "sim", "local" */
+    uint32_t jobs;       /* At once. */
+    const char *on;      /* "sim", "local" */
+    bool resume;         /* Records that there are of the same runs are taken, and not run again. */
+    const char *heading; /* What this is a part of, for people who look on; NULL: nothing. */
+    int64_t since_ns;    /* When that began. */
 };
 
 /* Run all of @c->runs that wait; if one of them is lan, that first, and it sets the goal. Ctrl-C
@@ -98,16 +101,53 @@ struct compare_go_config {
 enum cli_exit compare_go(struct cli_context *ctx, const struct compare_go_config *config,
                          struct compare *c);
 
+/* Records of an earlier time (compare_earlier.c). */
+
+struct compare_earlier {
+    const char *record; /* Where it would be. */
+    const char *path;   /* The run file, and all that is set in it. */
+    const char *on;
+    const char *const *sets;
+    uint32_t sets_count;
+    const struct compare_settings *settings;
+};
+
+/* Is there a record of just this run that came to its end? One that was cut off is put aside, under
+ * a name of its own. ERR_EXISTS: it is of another run; others of files; with @text. */
+MUST_USE enum err compare_earlier(const struct compare_earlier *e, bool *taken_out,
+                                  struct err_text *text);
+
 /* Several files and records (compare_mix.c). */
 enum cli_exit compare_mix(struct cli_context *ctx, const char *const *sets, uint32_t sets_count);
 
-/* What both ways share (compare.c). */
+/* Sets (compare_cells.c). */
+
+/* The file of a set that somebody calls @name: that file, with ".yaml", or "set.yaml" in that
+ * folder. */
+bool compare_cells_find(const char *name, char out[COMPARE_PATH_BYTES]);
+
+/* Run the cells of a set. */
+enum cli_exit compare_cells(struct cli_context *ctx, const char *path, const char *const *sets,
+                            uint32_t sets_count);
+
+/* What all ways share (compare.c). */
 
 /* A new folder for the records, or that of --output; called after @name. */
 enum cli_exit compare_open_dir(struct cli_context *ctx, const char *name, struct compare *c);
 
-/* Print what came out, and keep it in the folder if there is one. */
+/* Choose the runs of a file: @only, with commas (NULL: all that make sense), and lan, which sets
+ * the goal. What needs something that the file has not is left out, unless somebody asked for it.
+ */
+enum cli_exit compare_choose(struct cli_context *ctx, const struct compare_go_config *config,
+                             const char *only, struct compare *c);
+
+/* Can a file be compared with itself at all? */
+enum cli_exit compare_check_file(struct cli_context *ctx, const char *path,
+                                 const struct run_file *f);
+
+/* Print what came out, and keep it in the folder if there is one; or keep it only. */
 enum cli_exit compare_show(struct cli_context *ctx, struct compare *c);
+enum cli_exit compare_keep_quietly(struct cli_context *ctx, struct compare *c);
 
 /* A run that failed, or of which nothing is known, makes the whole a failure; one that diverged or
  * came too late is a result. */

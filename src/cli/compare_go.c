@@ -6,6 +6,7 @@
 #include "cli/figure.h"
 #include "cli/screen.h"
 #include "loop/child.h"
+#include "loop/clock.h"
 #include "loop/loop.h"
 
 #include <errno.h>
@@ -172,6 +173,11 @@ static void go_show(struct go *g)
 
     if (!g->ctx->progress || text_init(&out, GO_SCREEN_BYTES) != OK) {
         return;
+    }
+    if (g->config->heading != NULL) {
+        text_addf(&out, "  %s, ", g->config->heading);
+        figure_time((double)(clock_mono_ns() - g->config->since_ns) * 1e-9, &out);
+        text_add(&out, " so far\n");
     }
     for (uint32_t i = 0; i < g->c->count; i++) {
         go_line(&g->c->runs[i], &out);
@@ -348,6 +354,33 @@ static enum err go_spawn(struct go *g, struct go_child *child)
     return rc;
 }
 
+/* What there is of an earlier time: a record that came to its end is taken, what was cut off is put
+ * aside. False: the run has to be run. */
+static bool go_take(struct go *g, struct go_child *child)
+{
+    struct compare_run *run = &g->c->runs[child->run];
+    struct compare_settings settings;
+    struct compare_earlier earlier = {.record = run->record,
+                                      .path = run->path != NULL ? run->path : g->config->path,
+                                      .on = g->config->on,
+                                      .sets = g->config->sets,
+                                      .sets_count = g->config->sets_count,
+                                      .settings = &settings};
+    bool taken = false;
+    enum err rc;
+
+    go_settings(g, run, &settings);
+    rc = compare_earlier(&earlier, &taken, &run->why);
+    if (rc == OK && taken) {
+        go_read(child, 1, 0);
+    }
+    if (rc != OK || taken) {
+        run->state = COMPARE_DONE;
+        go_say(g, run);
+    }
+    return rc != OK || taken;
+}
+
 static void go_start(struct go *g, uint32_t index)
 {
     struct compare_run *run = &g->c->runs[index];
@@ -356,6 +389,9 @@ static void go_start(struct go *g, uint32_t index)
 
     child->go = g;
     child->run = index;
+    if (g->config->resume && go_take(g, child)) {
+        return;
+    }
     rc = go_spawn(g, child);
     if (rc == OK) {
         run->state = COMPARE_RUNS;
@@ -448,11 +484,11 @@ static bool go_begin(struct go *g)
     }
     g->first = true;
     go_start(g, c->lan);
-    if (g->running == 0) {
+    if (g->running == 0) { /* It is there from an earlier time, or it cannot be. */
         go_set_goal(g);
-        return false;
+        go_start_some(g);
     }
-    return true;
+    return c->goal.there || g->running > 0;
 }
 
 static void go_all(struct go *g)

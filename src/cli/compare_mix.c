@@ -132,7 +132,8 @@ static enum cli_exit mix_go(struct cli_context *ctx, struct compare *c, const ch
     struct compare_go_config config = {.sets = sets,
                                        .sets_count = sets_count,
                                        .jobs = (uint32_t)cli_number(ctx, "jobs"),
-                                       .on = on};
+                                       .on = on,
+                                       .resume = cli_flag(ctx, "resume")};
 
     config.jobs = config.jobs > 0 ? config.jobs : cores > 0 ? (uint32_t)cores : 1;
     return compare_go(ctx, &config, c);

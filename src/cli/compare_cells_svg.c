@@ -1,0 +1,184 @@
+/* The picture of a set: a bar for every run of every cell, and the paper's figures as marks. */
+
+#include "cli/compare_cells.h"
+#include "run/svg.h"
+
+#include <math.h>
+
+enum {
+    SVG_WIDE = 720,
+    SVG_NAMES = 132,  /* Columns of names, ... */
+    SVG_VALUES = 128, /* ... and of figures, at the right. */
+    SVG_ROW = 20,
+    SVG_HEAD = 30, /* Of a cell. */
+    SVG_TOP = 26,
+    SVG_BAR = 12,
+};
+
+/* Bars that differ more than this are shown by decades. */
+#define SVG_LOG 200
+
+struct svg {
+    const struct compare_cells *s;
+    struct run_svg_axis x;
+    double y;
+};
+
+/* Colours as those of run/page.h, for a file that stands alone. */
+static const char svg_style[] =
+    "<style>text{font:12px system-ui,\"Noto Sans\",\"DejaVu Sans\",sans-serif;fill:#18222d}"
+    ".soft{fill:#586673}.head{font-weight:600}.track{fill:#eceef0}.paper{stroke:#18222d;"
+    "stroke-width:2;fill:none}.b0{fill:#0072b2}.b1{fill:#c84e00}.b2{fill:#00805c}.b3{fill:#a4387c}"
+    ".b4{fill:#866a00}.b5{fill:#5348b5}.b6{fill:#5c6670}.b7{fill:#8a3b22}.bg{fill:#fff}"
+    "@media(prefers-color-scheme:dark){text{fill:#e7edf3}.soft{fill:#9dabb8}.track{fill:#25303b}"
+    ".paper{stroke:#e7edf3}.bg{fill:#10161c}.b0{fill:#5ab6ee}.b1{fill:#ff9650}.b2{fill:#34c79d}"
+    ".b3{fill:#e892c6}.b4{fill:#dcc04a}.b5{fill:#aca4fb}.b6{fill:#aeb8c2}.b7{fill:#dd9a7c}}"
+    "</style>\n<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n";
+
+static const char svg_inline_style[] =
+    "<style>.track{fill:var(--grid)}.paper{stroke:var(--ink);stroke-width:2;fill:none}"
+    "svg .head{font-weight:600}svg text.soft{fill:var(--soft)}</style>\n";
+
+/* The least and the greatest of all that is drawn. */
+static void svg_range(const struct compare_cells *s, double *least, double *most)
+{
+    *least = NAN;
+    *most = 0;
+    for (uint32_t i = 0; i < s->count; i++) {
+        for (uint32_t j = 0; s->cells[i].c != NULL && j < s->cells[i].c->count; j++) {
+            const struct run_cells_paper *p =
+                run_cell_paper(s->cells[i].cell, s->cells[i].c->runs[j].name);
+            double value = compare_cells_value(s, i, j);
+
+            *most = value > *most ? value : *most;
+            *most = p != NULL && p->high > *most ? p->high : *most;
+            *least = value > 0 && !(value >= *least) ? value : *least;
+        }
+    }
+}
+
+static double svg_x(const struct svg *v, double value)
+{
+    double part = run_svg_axis_part(&v->x, value);
+
+    return SVG_NAMES + part * (SVG_WIDE - SVG_NAMES - SVG_VALUES);
+}
+
+static void svg_text(double x, double y, const char *class, const char *chars, struct text *out)
+{
+    text_addf(out, "<text class=\"%s\" x=\"%.0f\" y=\"%.0f\">", class, x, y);
+    run_svg_escape(out, chars);
+    text_add(out, "</text>");
+}
+
+/* A line across the bar, or from one end of the range to the other. */
+static void svg_paper(const struct svg *v, const struct run_cells_paper *p, struct text *out)
+{
+    double low = svg_x(v, p->low), high = svg_x(v, p->high), top = v->y - 2;
+
+    text_addf(out, "<path class=\"paper\" d=\"M%.1f %.1fv%d", low, top, SVG_BAR + 4);
+    if (p->high > p->low) {
+        text_addf(out, "M%.1f %.1fv%dM%.1f %.1fH%.1f", high, top, SVG_BAR + 4, low,
+                  v->y + SVG_BAR / 2.0, high);
+    }
+    text_add(out, "\"/>");
+}
+
+static void svg_run(struct svg *v, uint32_t cell, uint32_t run, struct text *out)
+{
+    const struct compare *c = v->s->cells[cell].c;
+    const struct run_cells_paper *p = run_cell_paper(v->s->cells[cell].cell, c->runs[run].name);
+    double value = compare_cells_value(v->s, cell, run);
+    char chars[128];
+    struct text t;
+
+    text_init_fixed(&t, chars, sizeof(chars));
+    text_addf(out, "<rect class=\"track\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\"/>",
+              SVG_NAMES, v->y, SVG_WIDE - SVG_NAMES - SVG_VALUES, SVG_BAR);
+    if (isfinite(value)) {
+        double wide = svg_x(v, value) - SVG_NAMES;
+
+        text_addf(out, "<rect class=\"b%u\" x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>",
+                  run % RUN_SVG_STYLES, SVG_NAMES, v->y, wide < 1 ? 1 : wide, SVG_BAR);
+        compare_cells_figure(v->s->set->show, value, &t);
+    } else {
+        text_add(&t, compare_end(c, &c->runs[run]));
+    }
+    if (p != NULL) {
+        svg_paper(v, p, out);
+        text_add(&t, " (");
+        compare_cells_paper(v->s->set->show, p, &t);
+        text_add(&t, ")");
+    }
+    svg_text(6, v->y + SVG_BAR - 2, "soft", c->runs[run].name, out);
+    svg_text(SVG_WIDE - SVG_VALUES + 8, v->y + SVG_BAR - 2, "figure", chars, out);
+    text_add(out, "\n");
+    v->y += SVG_ROW;
+}
+
+static void svg_cell(struct svg *v, uint32_t index, struct text *out)
+{
+    const struct compare_cell *cell = &v->s->cells[index];
+    char head[512], why[ERR_TEXT_BYTES + 64];
+    struct text t;
+
+    text_init_fixed(&t, why, sizeof(why));
+    compare_cells_say_state(cell, &t);
+    (void)snprintf(head, sizeof(head), "%.48s%s%s%.90s%s%.90s", cell->cell->name,
+                   cell->cell->local ? ", live" : "", cell->cell->about[0] != '\0' ? ": " : "",
+                   cell->cell->about, why[0] != '\0' ? "; " : "", why);
+    svg_text(6, v->y + SVG_HEAD - 12, "head", head, out);
+    text_add(out, "\n");
+    v->y += SVG_HEAD - 6;
+    for (uint32_t i = 0; why[0] == '\0' && i < cell->c->count; i++) {
+        svg_run(v, index, i, out);
+    }
+}
+
+static double svg_tall(const struct compare_cells *s)
+{
+    double tall = SVG_TOP + 8;
+
+    for (uint32_t i = 0; i < s->count; i++) {
+        char why[ERR_TEXT_BYTES + 64];
+        struct text t;
+
+        text_init_fixed(&t, why, sizeof(why));
+        compare_cells_say_state(&s->cells[i], &t);
+        tall += s->cells[i].chosen ? SVG_HEAD - 6 : 0;
+        tall += s->cells[i].chosen && why[0] == '\0' ? SVG_ROW * (double)s->cells[i].c->count : 0;
+    }
+    return tall;
+}
+
+void compare_cells_svg(const struct compare_cells *s, bool alone, struct text *out)
+{
+    struct svg v = {.s = s, .y = SVG_TOP};
+    double least, most;
+    char what[256];
+    struct text t;
+
+    svg_range(s, &least, &most);
+    if (least > 0 && most > least * SVG_LOG) {
+        run_svg_axis_log(&v.x, RUN_SVG_PLAIN, least / 2, most);
+    } else {
+        run_svg_axis_linear(&v.x, RUN_SVG_PLAIN, 0, most > 0 ? most : 1, 4, false);
+    }
+    text_init_fixed(&t, what, sizeof(what));
+    compare_cells_say_show(s, &t);
+    text_addf(&t, "%s; marks and brackets: the paper", v.x.log ? ", by decades" : "");
+    text_addf(out, "<svg %sclass=\"set\" role=\"img\" viewBox=\"0 0 %d %.0f\"%s aria-label=\"",
+              alone ? "xmlns=\"http://www.w3.org/2000/svg\" " : "", SVG_WIDE, svg_tall(s),
+              alone ? "" : " style=\"width:100%;height:auto\"");
+    run_svg_escape(out, s->set->name);
+    text_add(out, "\">");
+    text_add(out, alone ? svg_style : svg_inline_style);
+    svg_text(6, 16, "soft", what, out);
+    text_add(out, "\n");
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (s->cells[i].chosen) {
+            svg_cell(&v, i, out);
+        }
+    }
+    text_add(out, "</svg>\n");
+}

@@ -1,0 +1,253 @@
+/* Sets that are made up: figures beside a paper's, as a table, CSV, JSON, a picture and a page. */
+
+#include "cli/compare_cells.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct run_cells_paper paper[] = {{"gaia-bsp", 4, 4}, {"gaia-ssp", 2, 3}};
+static struct run_cell kinds[4];
+static struct run_cells set;
+static struct compare_cells s;
+static struct compare with[2];
+static char shown[64 * 1024];
+
+static void add(struct compare *c, const char *name, const char *end, double time_s, double usd)
+{
+    struct compare_run *r = &c->runs[c->count++];
+
+    *r = (struct compare_run){.known = true,
+                              .reached = strcmp(end, "goal") == 0,
+                              .outcome = {.clocks = 40,
+                                          .time_s = time_s,
+                                          .objective = 0.125,
+                                          .small = 0.952,
+                                          .wan_bytes = 1500,
+                                          .priced = true,
+                                          .cost = {.total = usd}},
+                              .scalars = {.reached_clock = NAN, .reached_s = NAN}};
+    (void)snprintf(r->name, sizeof(r->name), "%s", name);
+    (void)snprintf(r->outcome.end, sizeof(r->outcome.end), "%s", end);
+}
+
+static int open_all(void **state)
+{
+    (void)state;
+    kinds[0] = (struct run_cell){.name = "one",
+                                 .about = "two <regions>",
+                                 .path = "one.yaml",
+                                 .twin = RUN_CELLS_MAX,
+                                 .paper = paper,
+                                 .paper_count = 2};
+    kinds[1] = (struct run_cell){
+        .name = "live", .about = "", .path = "one.yaml", .local = true, .twin = 0};
+    kinds[2] = (struct run_cell){.name = "bad", .about = "", .path = "x", .twin = RUN_CELLS_MAX};
+    kinds[3] = (struct run_cell){.name = "late", .about = "", .path = "x", .twin = RUN_CELLS_MAX};
+    set = (struct run_cells){.name = "fig",
+                             .about = "a figure",
+                             .source = "a paper",
+                             .show = RUN_SHOW_SPEED,
+                             .base = "plain",
+                             .cells = kinds,
+                             .count = 4};
+    for (int i = 0; i < 2; i++) {
+        with[i] = (struct compare){.goal = {.there = true, .objective = 0.125}, .base = 1};
+    }
+    add(&with[0], "lan", "goal", 10, 1);
+    add(&with[0], "plain-bsp", "goal", 50, 12);
+    add(&with[0], "plain-ssp", "goal", 30, 8);
+    add(&with[0], "gaia-bsp", "goal", 10, 2);
+    add(&with[0], "gaia-ssp", "goal", 12, 2);
+    add(&with[0], "async", "diverged", 5, 2);
+    add(&with[1], "lan", "goal", 1, 1);
+    add(&with[1], "plain-bsp", "goal", 5.5, 1);
+    add(&with[1], "gaia-bsp", "goal", 1, 1);
+    s = (struct compare_cells){.set = &set, .dir = "d", .count = 4};
+    for (uint32_t i = 0; i < 4; i++) {
+        s.cells[i] = (struct compare_cell){.cell = &kinds[i], .chosen = true};
+    }
+    s.cells[0].state = s.cells[1].state = COMPARE_CELL_DONE;
+    s.cells[0].c = &with[0];
+    s.cells[1].c = &with[1];
+    s.cells[2].state = COMPARE_CELL_FAILED;
+    (void)err_text_set(&s.cells[2].why, OK, "lan, which sets the goal: no");
+    return 0;
+}
+
+static void expect(const char *part)
+{
+    if (strstr(shown, part) == NULL) {
+        fail_msg("'%s' is not in:\n%s", part, shown);
+    }
+}
+
+static void view(void)
+{
+    struct text out;
+
+    text_init_fixed(&out, shown, sizeof(shown));
+    compare_cells_view(&s, false, &out);
+    assert_false(out.failed);
+}
+
+static void test_each_run_is_compared_with_plain_of_its_barrier(void **state)
+{
+    (void)state;
+    assert_true(compare_cells_value(&s, 0, 3) == 5);
+    assert_true(compare_cells_value(&s, 0, 4) == 2.5);
+    assert_true(isnan(compare_cells_value(&s, 0, 5)));
+    assert_true(isnan(compare_cells_value(&s, 2, 0)));
+    set.base = "plain-ssp";
+    assert_true(compare_cells_value(&s, 0, 3) == 3);
+    set.base = "centralised";
+    assert_true(isnan(compare_cells_value(&s, 0, 3)));
+}
+
+static void test_every_figure_can_be_shown(void **state)
+{
+    static const double wanted[RUN_SHOWS] = {
+        [RUN_SHOW_TIME] = 10,        [RUN_SHOW_SPEED] = 5,
+        [RUN_SHOW_BY_LAN] = 1,       [RUN_SHOW_CLOCKS] = 40,
+        [RUN_SHOW_DOLLARS] = 2,      [RUN_SHOW_CHEAPER] = 6,
+        [RUN_SHOW_BYTES] = 1500,     [RUN_SHOW_INSIGNIFICANT] = 0.952,
+        [RUN_SHOW_OBJECTIVE] = 0.125};
+    static const char *const words[RUN_SHOWS] = {
+        [RUN_SHOW_TIME] = "10.0 s",    [RUN_SHOW_SPEED] = "5.00",
+        [RUN_SHOW_BY_LAN] = "1.00",    [RUN_SHOW_CLOCKS] = "40",
+        [RUN_SHOW_DOLLARS] = "$2.00",  [RUN_SHOW_CHEAPER] = "6.00",
+        [RUN_SHOW_BYTES] = "1.5 kB",   [RUN_SHOW_INSIGNIFICANT] = "95.2 %",
+        [RUN_SHOW_OBJECTIVE] = "0.125"};
+
+    (void)state;
+    for (int i = 0; i < RUN_SHOWS; i++) {
+        struct text out;
+
+        set.show = (enum run_cells_show)i;
+        assert_true(compare_cells_value(&s, 0, 3) == wanted[i]);
+        text_init_fixed(&out, shown, sizeof(shown));
+        compare_cells_figure(set.show, wanted[i], &out);
+        assert_string_equal(shown, words[i]);
+        text_clear(&out);
+        compare_cells_say_show(&s, &out);
+        assert_true(out.size > 5);
+    }
+}
+
+static void test_figures_are_by_the_paper_s_and_by_the_twin_s(void **state)
+{
+    (void)state;
+    assert_true(compare_cells_by_paper(&s, 0, 3) == 1.25);
+    assert_true(compare_cells_by_paper(&s, 0, 4) == 1); /* Within. */
+    assert_true(isnan(compare_cells_by_paper(&s, 0, 1)));
+    with[0].runs[4].outcome.time_s = 30;
+    assert_true(compare_cells_by_paper(&s, 0, 4) == 0.5); /* Below. */
+    with[0].runs[4].outcome.time_s = 5;
+    assert_true(compare_cells_by_paper(&s, 0, 4) == 2); /* Above. */
+    assert_true(compare_cells_by_twin(&s, 1, 2) == 1.1);
+    assert_true(isnan(compare_cells_by_twin(&s, 0, 3)));
+}
+
+static void test_the_table_has_all_cells_and_what_became_of_them(void **state)
+{
+    (void)state;
+    view();
+    expect(
+        "fig: a figure\n  value: times as fast as plain with the same barrier; paper: a paper\n");
+    expect("  one (sim): two <regions>\n");
+    expect("    gaia-bsp                 5.00           4.00      1.25            reached\n");
+    expect("    gaia-ssp                 2.50     2.00..3.00      1.00            reached\n");
+    expect("    async                       -              -         -            diverged\n");
+    expect("  live (local)\n");
+    expect("    gaia-bsp                 5.50              -         -      1.10  reached\n");
+    expect("  bad (sim)\n    failed: lan, which sets the goal: no\n");
+    expect("  late (sim)\n    did not begin\n");
+    s.cells[0].chosen = false;
+    s.cells[1].state = COMPARE_CELL_CUT;
+    with[1].goal.there = false;
+    view();
+    assert_null(strstr(shown, "one (sim)"));
+    expect("was interrupted before there was a goal");
+}
+
+static void test_csv_and_json_say_the_same(void **state)
+{
+    json_t *json = compare_cells_json(&s), *cells = json_object_get(json, "cells"), *run;
+    struct text out;
+
+    (void)state;
+    text_init_fixed(&out, shown, sizeof(shown));
+    compare_cells_csv(&s, &out);
+    expect("cell,on,run,end,value,paper_low,paper_high,by_paper,by_twin,clocks,time_s,");
+    expect("\none,sim,gaia-bsp,reached,5,4,4,1.25,,40,10,1500,2,0.952,0.125\n");
+    expect("\nlive,local,gaia-bsp,reached,5.5,,,,1.1,40,1,1500,1,0.952,0.125\n");
+    assert_int_equal(json_array_size(cells), 4);
+    assert_string_equal(json_string_value(json_object_get(json, "show")), "speed");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(cells, 2), "state")),
+                        "failed");
+    run = json_array_get(json_object_get(json_array_get(cells, 0), "runs"), 3);
+    assert_true(json_number_value(json_object_get(run, "value")) == 5);
+    assert_true(json_number_value(json_object_get(run, "by_paper")) == 1.25);
+    assert_true(json_is_null(json_object_get(run, "by_twin")));
+    json_decref(json);
+}
+
+static void test_the_picture_has_bars_and_marks(void **state)
+{
+    struct text out;
+
+    (void)state;
+    text_init_fixed(&out, shown, sizeof(shown));
+    compare_cells_svg(&s, true, &out);
+    assert_false(out.failed);
+    expect("<svg xmlns=\"http://www.w3.org/2000/svg\"");
+    expect("one: two &lt;regions&gt;");
+    expect("5.00 (4.00)");
+    expect("2.50 (2.00..3.00)");
+    expect("<rect class=\"b3\"");
+    expect("class=\"paper\"");
+    expect("bad; failed: ");
+    expect("diverged");
+    expect("</svg>");
+    with[0].runs[3].outcome.time_s = 0.01; /* 5000 times as fast: by decades. */
+    text_clear(&out);
+    compare_cells_svg(&s, false, &out);
+    expect(", by decades; marks and brackets: the paper");
+    assert_null(strstr(shown, "xmlns"));
+}
+
+static void test_the_page_leads_to_the_pages_of_cells(void **state)
+{
+    struct text out;
+
+    (void)state;
+    text_init_fixed(&out, shown, sizeof(shown));
+    compare_cells_page(&s, &out);
+    assert_false(out.failed);
+    expect("<h1>fig</h1>");
+    expect("<a href=\"./one/compare.html\">one</a>: two &lt;regions&gt;");
+    expect("<td>live</td><td>local</td><td>gaia-bsp</td><td class=\"n\">5.50</td>");
+    expect("did not begin");
+    assert_null(strstr(shown, "./bad/compare.html"));
+    expect("</html>");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_each_run_is_compared_with_plain_of_its_barrier, open_all),
+        cmocka_unit_test_setup(test_every_figure_can_be_shown, open_all),
+        cmocka_unit_test_setup(test_figures_are_by_the_paper_s_and_by_the_twin_s, open_all),
+        cmocka_unit_test_setup(test_the_table_has_all_cells_and_what_became_of_them, open_all),
+        cmocka_unit_test_setup(test_csv_and_json_say_the_same, open_all),
+        cmocka_unit_test_setup(test_the_picture_has_bars_and_marks, open_all),
+        cmocka_unit_test_setup(test_the_page_leads_to_the_pages_of_cells, open_all),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,381 @@
+/* Figures of sets: what is shown of each run, beside the paper's, as a table, CSV and JSON. */
+
+#include "cli/compare_cells.h"
+
+#include "base/figure.h"
+#include "run/page.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Values. */
+
+static bool cells_is_ssp(const char *name)
+{
+    size_t size = strlen(name);
+
+    return size > 4 && strcmp(name + size - 4, "-ssp") == 0;
+}
+
+/* The run that this one is compared with; COMPARE_NONE: it is not there. */
+static uint32_t cells_base(const struct compare_cells *s, const struct compare *c, uint32_t run)
+{
+    const char *base = s->set->base;
+
+    if (strcmp(base, "plain") == 0) {
+        base = cells_is_ssp(c->runs[run].name) ? "plain-ssp" : "plain-bsp";
+    }
+    return compare_find(c, base);
+}
+
+static double cells_time(const struct compare *c, uint32_t run)
+{
+    return compare_timed(c, run) ? compare_time(c, run) : (double)NAN;
+}
+
+/* Of ssp it is lan with ssp, if somebody asked for that. */
+static double cells_by_lan(const struct compare *c, uint32_t run)
+{
+    uint32_t lan = compare_find(c, "lan-ssp");
+
+    return cells_is_ssp(c->runs[run].name) && lan != COMPARE_NONE && c->runs[lan].known
+               ? cells_time(c, run) / cells_time(c, lan)
+               : compare_by_lan(c, run);
+}
+
+static double cells_dollars(const struct compare *c, uint32_t run)
+{
+    const struct run_outcome *o = &c->runs[run].outcome;
+
+    return o->priced && compare_timed(c, run) ? o->cost.total : (double)NAN;
+}
+
+double compare_cells_value(const struct compare_cells *s, uint32_t cell, uint32_t run)
+{
+    const struct compare *c = s->cells[cell].c;
+    uint32_t base;
+
+    if (c == NULL || run >= c->count || !c->runs[run].known) {
+        return NAN;
+    }
+    base = cells_base(s, c, run);
+    if (base != COMPARE_NONE && !c->runs[base].known) {
+        base = COMPARE_NONE;
+    }
+    switch (s->set->show) {
+    case RUN_SHOW_TIME:
+        return cells_time(c, run);
+    case RUN_SHOW_SPEED:
+        return base == COMPARE_NONE ? (double)NAN : cells_time(c, base) / cells_time(c, run);
+    case RUN_SHOW_BY_LAN:
+        return cells_by_lan(c, run);
+    case RUN_SHOW_CLOCKS:
+        return compare_timed(c, run) ? compare_clocks(c, run) : (double)NAN;
+    case RUN_SHOW_DOLLARS:
+        return cells_dollars(c, run);
+    case RUN_SHOW_CHEAPER:
+        return base == COMPARE_NONE ? (double)NAN : cells_dollars(c, base) / cells_dollars(c, run);
+    case RUN_SHOW_BYTES:
+        return (double)c->runs[run].outcome.wan_bytes;
+    case RUN_SHOW_INSIGNIFICANT:
+        return c->runs[run].outcome.small;
+    case RUN_SHOW_OBJECTIVE:
+    case RUN_SHOWS:
+        break;
+    }
+    return c->runs[run].outcome.objective;
+}
+
+double compare_cells_by_paper(const struct compare_cells *s, uint32_t cell, uint32_t run)
+{
+    const struct compare *c = s->cells[cell].c;
+    const struct run_cells_paper *p =
+        c == NULL ? NULL : run_cell_paper(s->cells[cell].cell, c->runs[run].name);
+    double value = compare_cells_value(s, cell, run);
+
+    if (p == NULL || !(p->low > 0) || isnan(value)) {
+        return NAN;
+    }
+    return value < p->low ? value / p->low : value > p->high ? value / p->high : 1;
+}
+
+double compare_cells_by_twin(const struct compare_cells *s, uint32_t cell, uint32_t run)
+{
+    uint32_t twin = s->cells[cell].cell->twin, same;
+
+    if (twin >= s->count || s->cells[twin].c == NULL || s->cells[cell].c == NULL) {
+        return NAN;
+    }
+    same = compare_find(s->cells[twin].c, s->cells[cell].c->runs[run].name);
+    return same == COMPARE_NONE
+               ? (double)NAN
+               : compare_cells_value(s, cell, run) / compare_cells_value(s, twin, same);
+}
+
+/* Words. */
+
+void compare_cells_figure(enum run_cells_show show, double value, struct text *out)
+{
+    if (!isfinite(value)) {
+        text_add(out, "-");
+        return;
+    }
+    switch (show) {
+    case RUN_SHOW_TIME:
+        figure_time(value, out);
+        return;
+    case RUN_SHOW_SPEED:
+    case RUN_SHOW_BY_LAN:
+    case RUN_SHOW_CHEAPER:
+        text_addf(out, value >= 100 ? "%.0f" : value >= 10 ? "%.1f" : "%.2f", value);
+        return;
+    case RUN_SHOW_CLOCKS:
+        text_addf(out, "%.10g", round(value * 10) / 10);
+        return;
+    case RUN_SHOW_DOLLARS:
+        run_page_usd(out, value);
+        return;
+    case RUN_SHOW_BYTES:
+        figure_bytes((uint64_t)value, out);
+        return;
+    case RUN_SHOW_INSIGNIFICANT:
+        text_addf(out, "%.1f %%", value * 100);
+        return;
+    case RUN_SHOW_OBJECTIVE:
+    case RUN_SHOWS:
+        break;
+    }
+    figure_number(value, out);
+}
+
+void compare_cells_paper(enum run_cells_show show, const struct run_cells_paper *paper,
+                         struct text *out)
+{
+    if (paper == NULL) {
+        text_add(out, "-");
+        return;
+    }
+    compare_cells_figure(show, paper->low, out);
+    if (paper->high > paper->low) {
+        text_add(out, "..");
+        compare_cells_figure(show, paper->high, out);
+    }
+}
+
+void compare_cells_say_show(const struct compare_cells *s, struct text *out)
+{
+    static const char *const words[RUN_SHOWS] = {
+        [RUN_SHOW_TIME] = "time to the goal",
+        [RUN_SHOW_SPEED] = "times as fast as",
+        [RUN_SHOW_BY_LAN] = "times the time of lan (of lan-ssp for ssp, if it is there)",
+        [RUN_SHOW_CLOCKS] = "clocks to the goal",
+        [RUN_SHOW_DOLLARS] = "dollars",
+        [RUN_SHOW_CHEAPER] = "times cheaper than",
+        [RUN_SHOW_BYTES] = "bytes between regions",
+        [RUN_SHOW_INSIGNIFICANT] = "part of the workers' changes that are at most 1 % of the value",
+        [RUN_SHOW_OBJECTIVE] = "objective at the end",
+    };
+
+    text_add(out, words[s->set->show]);
+    if (s->set->show == RUN_SHOW_SPEED || s->set->show == RUN_SHOW_CHEAPER) {
+        text_addf(out, " %s%s", s->set->base,
+                  strcmp(s->set->base, "plain") == 0 ? " with the same barrier" : "");
+    }
+}
+
+void compare_cells_say_state(const struct compare_cell *cell, struct text *out)
+{
+    bool cut = cell->state == COMPARE_CELL_CUT;
+
+    if (!cell->chosen) {
+        text_add(out, "was not asked for");
+    } else if (cell->state == COMPARE_CELL_WAITS) {
+        text_add(out, "did not begin");
+    } else if (cell->state == COMPARE_CELL_FAILED) {
+        text_addf(out, "failed: %s", cell->why.text);
+    } else if (cut && (cell->c == NULL || !cell->c->goal.there)) {
+        text_add(out, "was interrupted before there was a goal");
+    }
+}
+
+/* The table. */
+
+/* Right-aligned, in @columns; UTF-8 does not occur in figures. */
+static void view_cell(struct text *out, int columns, const char *chars)
+{
+    text_addf(out, " %*s", columns, chars);
+}
+
+static void view_ratio(struct text *out, int columns, double value)
+{
+    char chars[32];
+
+    (void)snprintf(chars, sizeof(chars), "%.2f", value);
+    view_cell(out, columns, isfinite(value) ? chars : "-");
+}
+
+static void view_run(const struct compare_cells *s, uint32_t cell, uint32_t run, struct text *out)
+{
+    const struct compare *c = s->cells[cell].c;
+    const struct compare_run *r = &c->runs[run];
+    char chars[96];
+    struct text t;
+
+    text_addf(out, "    %-16s", r->name);
+    text_init_fixed(&t, chars, sizeof(chars));
+    compare_cells_figure(s->set->show, compare_cells_value(s, cell, run), &t);
+    view_cell(out, 12, chars);
+    text_clear(&t);
+    compare_cells_paper(s->set->show, run_cell_paper(s->cells[cell].cell, r->name), &t);
+    view_cell(out, 14, chars);
+    view_ratio(out, 9, compare_cells_by_paper(s, cell, run));
+    if (s->cells[cell].cell->twin < s->count) {
+        view_ratio(out, 9, compare_cells_by_twin(s, cell, run));
+    } else {
+        view_cell(out, 9, "");
+    }
+    text_addf(out, "  %s", compare_end(c, r));
+    if (!r->known) {
+        text_addf(out, ": %s", r->why.text);
+    }
+    text_add(out, "\n");
+}
+
+static void view_one(const struct compare_cells *s, uint32_t index, bool color, struct text *out)
+{
+    const struct compare_cell *cell = &s->cells[index];
+    char why[ERR_TEXT_BYTES + 64];
+    struct text t;
+
+    text_init_fixed(&t, why, sizeof(why));
+    compare_cells_say_state(cell, &t);
+    text_addf(out, "  %s%s%s (%s)%s%s\n", cli_style(color, CLI_NAME), cell->cell->name,
+              cli_style(color, CLI_PLAIN), cell->cell->local ? "local" : "sim",
+              cell->cell->about[0] != '\0' ? ": " : "", cell->cell->about);
+    if (why[0] != '\0') {
+        text_addf(out, "    %s%s%s\n", cli_style(color, CLI_DOUBTFUL), why,
+                  cli_style(color, CLI_PLAIN));
+        return;
+    }
+    for (uint32_t i = 0; i < cell->c->count; i++) {
+        view_run(s, index, i, out);
+    }
+}
+
+void compare_cells_view(const struct compare_cells *s, bool color, struct text *out)
+{
+    text_addf(out, "%s%s%s", cli_style(color, CLI_HEADING), s->set->name,
+              cli_style(color, CLI_PLAIN));
+    text_addf(out, "%s%s\n  value: ", s->set->about[0] != '\0' ? ": " : "", s->set->about);
+    compare_cells_say_show(s, out);
+    if (s->set->source[0] != '\0') {
+        text_addf(out, "; paper: %s", s->set->source);
+    }
+    text_addf(out, "\n\n%s%33s %14s %9s %9s  end%s\n", cli_style(color, CLI_FAINT), "value",
+              "paper", "by paper", "by twin", cli_style(color, CLI_PLAIN));
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (s->cells[i].chosen) {
+            view_one(s, i, color, out);
+        }
+    }
+    text_add(out, "\n");
+}
+
+/* CSV. */
+
+static void csv_real(double value, struct text *out)
+{
+    text_add(out, ",");
+    if (isfinite(value)) {
+        text_addf(out, "%.9g", value);
+    }
+}
+
+static void csv_run(const struct compare_cells *s, uint32_t cell, uint32_t run, struct text *out)
+{
+    const struct compare *c = s->cells[cell].c;
+    const struct compare_run *r = &c->runs[run];
+    const struct run_cells_paper *p = run_cell_paper(s->cells[cell].cell, r->name);
+
+    text_addf(out, "%s,%s,%s,", s->cells[cell].cell->name,
+              s->cells[cell].cell->local ? "local" : "sim", r->name);
+    compare_csv_word(compare_end(c, r), out);
+    csv_real(compare_cells_value(s, cell, run), out);
+    csv_real(p != NULL ? p->low : (double)NAN, out);
+    csv_real(p != NULL ? p->high : (double)NAN, out);
+    csv_real(compare_cells_by_paper(s, cell, run), out);
+    csv_real(compare_cells_by_twin(s, cell, run), out);
+    csv_real(r->known ? compare_clocks(c, run) : (double)NAN, out);
+    csv_real(r->known ? compare_time(c, run) : (double)NAN, out);
+    csv_real(r->known ? (double)r->outcome.wan_bytes : (double)NAN, out);
+    csv_real(r->known && r->outcome.priced ? r->outcome.cost.total : (double)NAN, out);
+    csv_real(r->known ? r->outcome.small : (double)NAN, out);
+    csv_real(r->known ? r->outcome.objective : (double)NAN, out);
+    text_add(out, "\n");
+}
+
+void compare_cells_csv(const struct compare_cells *s, struct text *out)
+{
+    text_add(out, "cell,on,run,end,value,paper_low,paper_high,by_paper,by_twin,clocks,time_s,"
+                  "wan_bytes,total_usd,insignificant,objective\n");
+    for (uint32_t i = 0; i < s->count; i++) {
+        for (uint32_t j = 0; s->cells[i].c != NULL && j < s->cells[i].c->count; j++) {
+            csv_run(s, i, j, out);
+        }
+    }
+}
+
+/* JSON. */
+
+static json_t *json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *json_run(const struct compare_cells *s, uint32_t cell, uint32_t run)
+{
+    const struct compare *c = s->cells[cell].c;
+    const struct compare_run *r = &c->runs[run];
+    const struct run_cells_paper *p = run_cell_paper(s->cells[cell].cell, r->name);
+    json_t *paper = p == NULL ? json_null() : json_pack("[f, f]", p->low, p->high);
+
+    return json_pack(
+        "{s:s, s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", r->name, "end",
+        compare_end(c, r), "reached", (int)r->reached, "why", r->why.text, "value",
+        json_number(compare_cells_value(s, cell, run)), "paper", paper, "by_paper",
+        json_number(compare_cells_by_paper(s, cell, run)), "by_twin",
+        json_number(compare_cells_by_twin(s, cell, run)), "clocks",
+        json_number(r->known ? compare_clocks(c, run) : (double)NAN), "time_s",
+        json_number(r->known ? compare_time(c, run) : (double)NAN), "total_usd",
+        json_number(r->known && r->outcome.priced ? r->outcome.cost.total : (double)NAN),
+        "objective", json_number(r->known ? r->outcome.objective : (double)NAN));
+}
+
+static json_t *json_cell(const struct compare_cells *s, uint32_t index)
+{
+    static const char *const states[] = {"waits", "done", "cut", "failed"};
+    const struct compare_cell *cell = &s->cells[index];
+    json_t *runs = json_array();
+
+    for (uint32_t i = 0; cell->c != NULL && i < cell->c->count; i++) {
+        (void)json_array_append_new(runs, json_run(s, index, i));
+    }
+    return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s?, s:o}", "name", cell->cell->name, "on",
+                     cell->cell->local ? "local" : "sim", "state", states[cell->state], "why",
+                     cell->why.text, "chosen", (int)cell->chosen, "twin",
+                     cell->cell->twin < s->count ? s->cells[cell->cell->twin].cell->name : NULL,
+                     "runs", runs);
+}
+
+json_t *compare_cells_json(const struct compare_cells *s)
+{
+    json_t *cells = json_array();
+
+    for (uint32_t i = 0; i < s->count; i++) {
+        (void)json_array_append_new(cells, json_cell(s, i));
+    }
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "set", s->set->name, "about",
+                     s->set->about, "source", s->set->source, "show",
+                     run_cells_show_name(s->set->show), "base", s->set->base, "dir", s->dir,
+                     "cells", cells);
+}

@@ -1,0 +1,193 @@
+"""`strait compare --set` as people use it: sets of comparisons beside a paper's figures, what is
+refused, what is gone on with, and the sets of runs/."""
+
+import csv
+import json
+import os
+import pathlib
+import signal
+import subprocess
+
+import pytest
+
+from compare_test import ENDLESS, THREE
+from site_of import until
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+SET = """
+# Two cells.
+set: small
+about: two cells of the same file
+source: a paper, figure 1
+show: speed
+cells:
+  - {name: first, file: three.yaml, only: [plain-bsp, gaia-bsp], paper: {gaia-bsp: 3.5}}
+  - name: second
+    about: with other data
+    file: three.yaml
+    only: [plain-bsp, gaia-bsp, plain-ssp]
+    set: {seed: 9}
+    twin: first
+    paper: {gaia-bsp: [2, 100]}
+"""
+
+
+@pytest.fixture
+def small(strait):
+    (strait.folder / "three.yaml").write_text(THREE, encoding="utf-8")
+    (strait.folder / "small.yaml").write_text(SET, encoding="utf-8")
+    return strait
+
+
+def read(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def runs_of(answer, cell):
+    return {r["name"]: r for c in answer["cells"] if c["name"] == cell for r in c["runs"]}
+
+
+def test_the_figures_are_those_of_the_comparisons(small):
+    answer = small.json("compare", "--set", "small", "-o", "out", "--jobs", "1")
+    assert [c["name"] for c in answer["cells"]] == ["first", "second"]
+    assert {c["state"] for c in answer["cells"]} == {"done"}
+    for cell in ("first", "second"):
+        kept = {r["name"]: r for r in read(small.folder / "out" / cell / "compare.json")["runs"]}
+        for name, run in runs_of(answer, cell).items():
+            assert run["time_s"] == pytest.approx(kept[name]["time_s"])
+            if run["reached"] or name == "lan":
+                assert run["value"] == pytest.approx(
+                    kept["plain-bsp"]["time_s"] / kept[name]["time_s"])
+    gaia = runs_of(answer, "first")["gaia-bsp"]
+    assert gaia["paper"] == [3.5, 3.5] and gaia["by_paper"] == pytest.approx(gaia["value"] / 3.5)
+    twin = runs_of(answer, "second")["gaia-bsp"]
+    assert twin["by_twin"] == pytest.approx(twin["value"] / gaia["value"])
+    with open(small.folder / "out" / "set.csv", encoding="utf-8") as f:
+        rows = list(csv.DictReader(f))
+    assert [(r["cell"], r["run"]) for r in rows] == [
+        ("first", "lan"), ("first", "plain-bsp"), ("first", "gaia-bsp"), ("second", "lan"),
+        ("second", "plain-bsp"), ("second", "plain-ssp"), ("second", "gaia-bsp")]
+    assert float(rows[2]["value"]) == pytest.approx(gaia["value"])
+    assert read(small.folder / "out" / "set.json")["set"] == "small"
+    assert "</svg>" in (small.folder / "out" / "set.svg").read_text(encoding="utf-8")
+    page = (small.folder / "out" / "set.html").read_text(encoding="utf-8")
+    assert "./first/compare.html" in page and "a paper, figure 1" in page
+
+
+def test_a_set_is_found_by_its_file_its_name_and_its_folder(small):
+    (small.folder / "fig").mkdir()
+    (small.folder / "fig" / "set.yaml").write_text(
+        SET.replace("three.yaml", "../three.yaml"), encoding="utf-8")
+    for name in ("small.yaml", "small", "./small", "fig", "fig/set.yaml"):
+        assert small.json("compare", "--set", name, "--dry-run")["set"] == "small"
+    text = small.ok("compare", "--set", "small", "--dry-run")
+    assert "first" in text and "./three.yaml" in text and "--set seed=9" in text
+    assert not (small.folder / "out").exists()
+
+
+def test_settings_hold_for_all_cells_and_cells_can_be_chosen(small):
+    text = small.ok("compare", "--set", "small", "--set", "stop={clocks: 10}", "--set",
+                    "evaluate.every=5", "--cell", "first", "-o", "out")
+    assert "first (sim)" in text and "second" not in text
+    assert read(small.folder / "out" / "first" / "compare.json")["goal"]["limit_clocks"] == 10
+    assert "did you mean 'second'?" in small.fails(
+        2, "STRAIT-0003", "compare", "--set", "small", "--cell", "secnod")
+    assert "runs on local" in small.fails(
+        2, "STRAIT-0003", "compare", "--set", "small", "--on", "local")
+
+
+def test_what_is_there_is_read_and_not_run_again(small):
+    first = small.json("compare", "--set", "small", "-o", "out")
+    record = small.folder / "out" / "first" / "gaia-bsp"
+    before = os.stat(record / "summary.json").st_mtime_ns
+    assert "go on with it (--resume)" in small.fails(
+        1, "STRAIT-0102", "compare", "--set", "small", "-o", "out")
+    cut = small.folder / "out" / "second" / "gaia-bsp"
+    (cut / "summary.json").unlink()
+    again = small.json("compare", "--set", "small", "-o", "out", "--resume")
+    assert again["cells"] == first["cells"]
+    assert os.stat(record / "summary.json").st_mtime_ns == before
+    assert (small.folder / "out" / "second" / "gaia-bsp.cut-1").is_dir()
+    assert (cut / "summary.json").exists()
+
+
+def test_records_of_other_runs_are_not_taken(small):
+    small.ok("compare", "--set", "small", "-o", "out", "--cell", "first")
+    done = small.run("compare", "--set", "small", "-o", "out", "--cell", "first", "--resume",
+                     "--set", "seed=6")
+    assert done.returncode == 1
+    assert "holds the record of another run" in done.stderr + done.stdout
+    assert "--output" in small.fails(2, "STRAIT-0003", "compare", "--set", "small", "--resume")
+
+
+def test_a_single_file_can_be_gone_on_with_too(small):
+    first = small.json("compare", "three.yaml", "-o", "out", "--only", "plain-bsp")
+    again = small.json("compare", "three.yaml", "-o", "out", "--only", "plain-bsp,gaia-bsp",
+                       "--resume")
+    assert again["runs"][:2] == first["runs"] and len(again["runs"]) == 3
+
+
+@pytest.mark.parametrize("line, instead, words", [
+    ("show: speed", "shwo: speed", "bad.yaml:6:1: shwo: no such key: did you mean 'show'?"),
+    ("gaia-bsp], p", "gaia-bps], p", "did you mean 'gaia-bsp'?"),
+    ("twin: first", "twin: frist", "did you mean 'first'?"),
+    ("file: three.yaml\n", "file: four.yaml\n", "cell second: ./four.yaml"),
+    ("{seed: 9}", "{sede: 9}", "cell second: ./three.yaml:"),
+    ("plain-ssp]", "gaia-bsp-free]", "the file has none"),
+])
+def test_bad_sets_are_refused_before_anything_runs(small, line, instead, words):
+    (small.folder / "bad.yaml").write_text(SET.replace(line, instead), encoding="utf-8")
+    done = small.run("compare", "--set", "bad.yaml", "-o", "out")
+    assert done.returncode in (1, 78) and words in done.stderr, done.stderr
+    assert not (small.folder / "out").exists()
+
+
+def test_what_is_neither_a_setting_nor_a_set_is_said(small):
+    for args in (["three.yaml"], []):
+        assert "neither a setting (write KEY=VALUE) nor a set" in small.fails(
+            2, "STRAIT-0003", "compare", *args, "--set", "nothing")
+    assert "what is to be compared?" in small.fails(2, "STRAIT-0004", "compare")
+    assert "is a set" in small.fails(2, "STRAIT-0003", "compare", "three.yaml", "--set", "small")
+    assert "second set" in small.fails(2, "STRAIT-0003", "compare", "--set", "small", "--set",
+                                       "small.yaml")
+
+
+def test_a_cell_that_fails_does_not_keep_the_others_from_running(small):
+    (small.folder / "bad.yaml").write_text(SET.replace(
+        "only: [plain-bsp, gaia-bsp], p", "only: [plain-bsp, gaia-bsp], set: {job.data: nowhere}, p"
+    ), encoding="utf-8")
+    done = small.run("compare", "--set", "bad.yaml", "-o", "out", "--json")
+    answer = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert [c["state"] for c in answer["cells"]] == ["failed", "done"]
+    assert "lan, which sets the goal" in answer["cells"][0]["why"]
+    assert "failed: lan, which sets the goal" in small.run(
+        "compare", "--set", "bad.yaml", "-o", "more").stdout
+
+
+def test_ctrl_c_keeps_what_is_done(small):
+    job = ENDLESS[1].removeprefix("job=")
+    (small.folder / "long.yaml").write_text(
+        SET.replace("{seed: 9}", f"{{job: '{job}', stop: '{{clocks: 100000000}}'}}"),
+        encoding="utf-8")
+    child = subprocess.Popen([small.bin, "compare", "--set", "long", "-o", "out"],
+                             cwd=small.folder, env=small.env, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+    until(lambda: (small.folder / "out" / "second" / "lan-converged" / "scalars.csv").exists())
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 130, err
+    assert "was interrupted before there was a goal" in out
+    assert "3.50" in out
+    assert [c["state"] for c in read(small.folder / "out" / "set.json")["cells"]] == ["done", "cut"]
+
+
+SETS = sorted(p for p in (ROOT / "runs").rglob("*.yaml")
+              if any(line.startswith("set:") for line in p.read_text("utf-8").splitlines()))
+
+
+@pytest.mark.parametrize("path", SETS, ids=lambda p: p.stem)
+def test_every_set_of_the_tree_can_be_run(strait, path):
+    answer = strait.json("compare", "--set", path, "--dry-run")
+    assert answer["cells"] and path.read_text(encoding="utf-8").startswith("# ")
