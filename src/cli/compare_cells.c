@@ -359,35 +359,45 @@ static enum cli_exit cells_show(struct cells *k)
 }
 
 /* What would be run. */
+
+static void cells_dry_say(struct cells *k, const struct run_cell *cell)
+{
+    cli_out(k->ctx, "  %-24s %-5s  %s  lan", cell->name, cell->local ? "local" : "sim", cell->path);
+    for (uint32_t i = 0; i < cell->only_count; i++) {
+        if (strcmp(cell->only[i], "lan") != 0) {
+            cli_out(k->ctx, " %s", cell->only[i]);
+        }
+    }
+    for (uint32_t i = 0; i < cell->settings_count; i++) {
+        cli_out(k->ctx, "  --set %s", cell->settings[i]);
+    }
+    cli_out(k->ctx, "\n");
+}
+
+static json_t *cells_dry_json(const struct run_cell *cell)
+{
+    json_t *only = json_array(), *set = json_array();
+
+    for (uint32_t i = 0; i < cell->only_count; i++) {
+        (void)json_array_append_new(only, json_string(cell->only[i]));
+    }
+    for (uint32_t i = 0; i < cell->settings_count; i++) {
+        (void)json_array_append_new(set, json_string(cell->settings[i]));
+    }
+    return json_pack("{s:s, s:s, s:s, s:o, s:o}", "name", cell->name, "on",
+                     cell->local ? "local" : "sim", "file", cell->path, "only", only, "set", set);
+}
+
 static enum cli_exit cells_dry(struct cells *k)
 {
     json_t *cells = json_array();
 
     for (uint32_t i = 0; i < k->s.count; i++) {
-        const struct run_cell *cell = k->s.cells[i].cell;
-        json_t *only = json_array(), *set = json_array();
-
-        for (uint32_t j = 0; j < cell->only_count; j++) {
-            (void)json_array_append_new(only, json_string(cell->only[j]));
+        if (k->s.cells[i].chosen && k->ctx->json) {
+            (void)json_array_append_new(cells, cells_dry_json(k->s.cells[i].cell));
+        } else if (k->s.cells[i].chosen) {
+            cells_dry_say(k, k->s.cells[i].cell);
         }
-        for (uint32_t j = 0; j < cell->settings_count; j++) {
-            (void)json_array_append_new(set, json_string(cell->settings[j]));
-        }
-        if (k->s.cells[i].chosen && !k->ctx->json) {
-            cli_out(k->ctx, "  %-24s %-5s  %s  lan", cell->name, cell->local ? "local" : "sim",
-                    cell->path);
-            for (uint32_t j = 0; j < cell->only_count; j++) {
-                cli_out(k->ctx, strcmp(cell->only[j], "lan") == 0 ? "" : " %s", cell->only[j]);
-            }
-            for (uint32_t j = 0; j < cell->settings_count; j++) {
-                cli_out(k->ctx, "  --set %s", cell->settings[j]);
-            }
-            cli_out(k->ctx, "\n");
-        }
-        (void)json_array_append_new(
-            cells, json_pack("{s:s, s:s, s:s, s:b, s:o, s:o}", "name", cell->name, "on",
-                             cell->local ? "local" : "sim", "file", cell->path, "chosen",
-                             (int)k->s.cells[i].chosen, "only", only, "set", set));
     }
     if (k->ctx->json) {
         return cli_json(k->ctx, json_pack("{s:s, s:o}", "set", k->set->name, "cells", cells));
