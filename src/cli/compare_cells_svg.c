@@ -4,13 +4,14 @@
 #include "run/svg.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
     SVG_WIDE = 720,
     SVG_NAMES = 132,  /* Columns of names, ... */
     SVG_VALUES = 128, /* ... and of figures, at the right. */
     SVG_ROW = 20,
-    SVG_HEAD = 30, /* Of a cell. */
+    SVG_HEAD = 32, /* Of a cell. */
     SVG_TOP = 26,
     SVG_BAR = 12,
 };
@@ -84,6 +85,17 @@ static void svg_paper(const struct svg *v, const struct run_cells_paper *p, stru
     text_add(out, "\"/>");
 }
 
+/* Runs of one name have one colour in all cells and all sets. */
+static uint32_t svg_colour(const char *name)
+{
+    uint32_t i = 0;
+
+    while (compare_names[i] != NULL && strcmp(compare_names[i], name) != 0) {
+        i++;
+    }
+    return i % RUN_SVG_STYLES;
+}
+
 static void svg_run(struct svg *v, uint32_t cell, uint32_t run, struct text *out)
 {
     const struct compare *c = v->s->cells[cell].c;
@@ -99,7 +111,7 @@ static void svg_run(struct svg *v, uint32_t cell, uint32_t run, struct text *out
         double wide = svg_x(v, value) - SVG_NAMES;
 
         text_addf(out, "<rect class=\"b%u\" x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>",
-                  run % RUN_SVG_STYLES, SVG_NAMES, v->y, wide < 1 ? 1 : wide, SVG_BAR);
+                  svg_colour(c->runs[run].name), SVG_NAMES, v->y, wide < 1 ? 1 : wide, SVG_BAR);
         compare_cells_figure(v->s->set->show, value, &t);
     } else {
         text_add(&t, compare_end(c, &c->runs[run]));
