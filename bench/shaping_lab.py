@@ -59,17 +59,18 @@ print(json.dumps(sorted(took)))
 """
 
 
-# Bits per second that come in at eth0, without headers of Ethernet.
+# Megabits per second that come in at eth0, or go out, without headers of Ethernet.
 COUNT = """
 import sys, time
+at = {"in": 0, "out": 8}[sys.argv[1]]
 def count():
     for line in open("/proc/net/dev"):
         if line.strip().startswith("eth0:"):
-            fields = line.split(":")[1].split()
-            return int(fields[0]) - 14 * int(fields[1]), time.perf_counter()
-time.sleep(float(sys.argv[1]))
-first, begin = count()
+            fields = [int(field) for field in line.split(":")[1].split()]
+            return fields[at] - 14 * fields[at + 1], time.perf_counter()
 time.sleep(float(sys.argv[2]))
+first, begin = count()
+time.sleep(float(sys.argv[3]))
 last, end = count()
 print((last - first) * 8e-6 / (end - begin))
 """
@@ -166,19 +167,27 @@ class Lab:
         end = self.iperf("-C", control, "-O", skip)["end"]
         return end["sum_received"]["bits_per_second"] / 1e6
 
-    def udp(self, rate_mbit):
-        """What arrives at the far host of a little more than the link carries, in Mbit/s with
-        headers of IP, while the queue is full. Not what a program gets: that may be too slow."""
-        size = str(self.mtu - UDP_HEADER_BYTES)
-        flood = subprocess.Popen(
-            [self.binary, "lab", "exec", "--name", self.name, "near", "--", "iperf3", "-c", FAR]
-            + ["-u", "-b", f"{rate_mbit * 1.05}M", "-l", size, "-t", str(MEASURE_S + 4)],
-            stdout=subprocess.DEVNULL,
+    def start(self, where, *command):
+        return subprocess.Popen(
+            [self.binary, "lab", "exec", "--name", self.name, where, "--", *command],
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            text=True,
         )
-        done = self.lab("exec", "far", "--", sys.executable, "-c", COUNT, "3", str(MEASURE_S - 1))
-        flood.wait(timeout=60)
-        return json.loads(done.stdout)
+
+    def udp(self, rate_mbit):
+        """Of a little more than the link carries: what arrives at the far host, in Mbit/s with
+        headers of IP, while the queue is full. Not what a program gets: that may be too slow. None
+        if the sender was too slow."""
+        size = str(self.mtu - UDP_HEADER_BYTES)
+        flood = ("-u", "-b", f"{rate_mbit * 1.05}M", "-l", size, "-t", str(MEASURE_S + 4))
+        runs = [self.start("near", "iperf3", "-c", FAR, *flood)]
+        for where, way in (("near", "out"), ("far", "in")):
+            count = (sys.executable, "-c", COUNT, way, "3", str(MEASURE_S - 1))
+            runs.append(self.start(where, *count))
+        sent, came = [float(run.communicate(timeout=60)[0]) for run in runs[1:]]
+        runs[0].communicate(timeout=60)
+        return came if sent > rate_mbit else None
 
     def lateness(self):
         """Since the last time."""
@@ -233,15 +242,16 @@ def cell(lab, rate, delay):
         "udp_mbit": udp,
         "cubic_error": tcp["cubic"] / (rate * tcp_share) - 1,
         "bbr_error": tcp["bbr"] / (rate * tcp_share) - 1,
-        "udp_error": udp / rate - 1,
+        "udp_error": None if udp is None else udp / rate - 1,
         "rtt_mean_ms": mean,
         "rtt_p99_ms": p99,
         "late_us": late,
         "valid": valid,
     }
+    shown = "   slow sender  " if udp is None else f"{udp:8.2f} {row['udp_error']:+7.2%}"
     print(
         f"{lab.mtu:5} {rate:5} {delay:4} | {tcp['cubic']:8.2f} {row['cubic_error']:+7.2%} "
-        f"{tcp['bbr']:8.2f} {row['bbr_error']:+7.2%} {udp:8.2f} {row['udp_error']:+7.2%} | "
+        f"{tcp['bbr']:8.2f} {row['bbr_error']:+7.2%} {shown} | "
         f"{mean:8.3f} {p99:8.3f} | {late['mean']:5.0f} {late['p99']:6.0f} {late['max']:7.0f} "
         f"{'yes' if valid else 'NO'}",
         flush=True,

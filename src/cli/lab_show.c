@@ -68,10 +68,14 @@ static void show_lateness(struct cli_context *ctx, const json_t *show)
     if (late == NULL) {
         return;
     }
-    cli_out(ctx, "%s%s%s  delivered late by %.0f us in the mean, p99 %.0f us, at most %.0f us\n",
+    cli_out(ctx, "%s%s%s  delivered late by %.0f us in the mean, p99 %.0f us, at most %.0f us",
             cli_style(ctx->color_out, valid ? CLI_GOOD : CLI_BAD), valid ? "valid" : "NOT VALID",
             cli_style(ctx->color_out, CLI_PLAIN), show_number(late, "mean"),
             show_number(late, "p99"), show_number(late, "max"));
+    if (show_number(show, "missed") > 0) {
+        cli_out(ctx, "; %.0f packets lost by the lab itself", show_number(show, "missed"));
+    }
+    cli_out(ctx, "\n");
 }
 
 void lab_print(struct cli_context *ctx, const char *name, const json_t *show)
@@ -133,8 +137,8 @@ const struct cli_command cli_command_lab_show = {
         (const char *const[]){
             "CARRIED is what has passed a link in that direction, DROPPED what its queue had no "
             "room for. Delays are one way. The last line says how much later than the links' delay "
-            "packets were delivered: results of a lab that is late by more than 1 ms in the mean "
-            "are not valid.",
+            "packets were delivered: results of a lab that is late by more than 1 ms in the mean, "
+            "or loses more than a packet in a thousand by itself, are not valid.",
             NULL},
     .options = (const struct cli_option[]){LAB_OPTION_NAME, {0}},
     .examples = (const struct cli_example[]){{"strait lab show", "what there is"},

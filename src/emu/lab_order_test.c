@@ -226,6 +226,20 @@ static void test_show_tells_everything(void **state)
     assert_int_equal(json_array_size(json_object_get(show, "routers")), 3);
 }
 
+static void test_a_lab_that_loses_packets_by_itself_is_not_valid(void **state)
+{
+    struct fixture *f = *state;
+    const json_t *show;
+
+    atomic_store(&relay_link(f->lab->shared, 0, 1)->packets, 5000);
+    atomic_store(&relay_link(f->lab->shared, 0, 1)->dropped, 5);
+    show = told(f, "show");
+    assert_true(json_is_true(json_object_get(show, "valid")));
+    assert_int_equal(json_integer_value(json_object_get(show, "missed")), 5);
+    atomic_store(&relay_link(f->lab->shared, 1, 0)->dropped, 1);
+    assert_true(json_is_false(json_object_get(told(f, "show"), "valid")));
+}
+
 static void test_a_reset_forgets_lateness_at_once(void **state)
 {
     struct fixture *f = *state;
@@ -371,6 +385,7 @@ int main(void)
         WITH_LAB(test_too_many_orders_are_refused),
         WITH_LAB(test_orders_that_wait_are_answered_when_the_lab_ends),
         WITH_LAB(test_show_tells_everything),
+        WITH_LAB(test_a_lab_that_loses_packets_by_itself_is_not_valid),
         WITH_LAB(test_a_reset_forgets_lateness_at_once),
         WITH_LAB(test_quit_is_answered_and_then_over),
         WITH_LAB(test_callers_get_an_answer_to_one_line),

@@ -6,10 +6,12 @@
 #include "emu/lab_state.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-enum { SAY_NOTE_BYTES = 1024 };
+enum {
+    SAY_NOTE_BYTES = 1024,
+    SAY_MISSED_PART = 1000, /* One packet in so many may be lost by the lab. */
+};
 
 json_t *lab_say_error(enum err rc, const char *text)
 {
@@ -100,18 +102,15 @@ json_t *lab_ready(const struct lab *lab)
 
 /* Counts. */
 
-static void say_drops(const struct lab *lab, uint32_t from, uint64_t drops[LAB_REGIONS_MAX])
+static uint64_t say_more(uint64_t now, uint64_t before)
 {
-    memset(drops, 0, LAB_REGIONS_MAX * sizeof(*drops));
-    if (lab_queue_read(lab->queues[from], drops) != OK) {
-        memset(drops, 0, LAB_REGIONS_MAX * sizeof(*drops));
-    }
+    return now > before ? now - before : 0;
 }
 
 void lab_drops_reset(struct lab *lab)
 {
     for (uint32_t from = 0; from < lab->plan->regions; from++) {
-        say_drops(lab, from, lab->drops_before[from]);
+        (void)!lab_queue_read(lab->queues[from], &lab->before[from]); /* Else as it was. */
     }
 }
 
@@ -119,8 +118,7 @@ static json_t *say_link(struct lab *lab, uint32_t from, uint32_t to, uint64_t dr
 {
     const struct lab_link *link = lab_plan_link(lab->plan, from, to);
     struct relay_link *relay = relay_link(lab->shared, from, to);
-    uint64_t before = lab->drops_before[from][to];
-    uint64_t dropped = atomic_load(&relay->dropped) + (drops > before ? drops - before : 0);
+    uint64_t dropped = atomic_load(&relay->dropped) + say_more(drops, lab->before[from].drops[to]);
 
     return json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:b, s:I, s:I, s:I}", "from",
                      lab->plan->names[from], "to", lab->plan->names[to], "rate_bps",
@@ -131,38 +129,58 @@ static json_t *say_link(struct lab *lab, uint32_t from, uint32_t to, uint64_t dr
                      (json_int_t)atomic_load(&relay->packets), "dropped", (json_int_t)dropped);
 }
 
-static json_t *say_links(struct lab *lab)
+/* What all links have carried, and what the lab itself has lost. */
+struct say_totals {
+    uint64_t packets;
+    uint64_t missed;
+};
+
+static json_t *say_links(struct lab *lab, struct say_totals *totals)
 {
     json_t *links = json_array();
 
     for (uint32_t from = 0; from < lab->plan->regions; from++) {
-        uint64_t drops[LAB_REGIONS_MAX];
+        struct lab_queue_counts now = lab->before[from];
 
-        say_drops(lab, from, drops);
+        (void)!lab_queue_read(lab->queues[from], &now);
+        totals->missed += say_more(now.missed, lab->before[from].missed);
         for (uint32_t to = 0; to < lab->plan->regions; to++) {
+            const struct relay_link *relay = relay_link(lab->shared, from, to);
+
             if (lab_plan_link(lab->plan, from, to)->joined) {
-                (void)json_array_append_new(links, say_link(lab, from, to, drops[to]));
+                (void)json_array_append_new(links, say_link(lab, from, to, now.drops[to]));
+                totals->packets += atomic_load(&relay->packets);
+                totals->missed += atomic_load(&relay->dropped);
             }
         }
     }
     return links;
 }
 
+/* A lab that loses packets by itself is not what its topology says either. */
+static bool say_valid(const struct delay_report *late, const struct say_totals *totals)
+{
+    return late->valid && totals->missed <= totals->packets / SAY_MISSED_PART;
+}
+
 json_t *lab_status(struct lab *lab)
 {
+    struct say_totals totals = {0};
+    json_t *links = say_links(lab, &totals);
     struct obs_distribution late;
     struct delay_report report;
 
     obs_histogram_read(&lab->shared->late, &late);
     if (atomic_load(&lab->shared->resets) != atomic_load(&lab->shared->resets_done)) {
-        obs_distribution_init(&late); /* The relay is about to forget them. */
+        obs_distribution_init(&late); /* The relay is about to forget them, and to count anew. */
+        totals = (struct say_totals){0};
     }
     report = delay_report_of(&late);
-    return json_pack("{s:s, s:{s:I, s:f, s:f, s:f}, s:b, s:I, s:o}", "event", "status",
+    return json_pack("{s:s, s:{s:I, s:f, s:f, s:f}, s:b, s:I, s:I, s:o}", "event", "status",
                      "lateness_us", "count", (json_int_t)report.count, "mean", report.mean_us,
-                     "p99", report.p99_us, "max", report.max_us, "valid", (int)report.valid,
-                     "strays", (json_int_t)atomic_load(&lab->shared->strays), "links",
-                     say_links(lab));
+                     "p99", report.p99_us, "max", report.max_us, "valid",
+                     (int)say_valid(&report, &totals), "missed", (json_int_t)totals.missed,
+                     "strays", (json_int_t)atomic_load(&lab->shared->strays), "links", links);
 }
 
 json_t *lab_show(struct lab *lab)

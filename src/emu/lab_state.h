@@ -7,6 +7,7 @@
 #include "emu/lab.h"
 #include "emu/lab_command.h"
 #include "emu/lab_net.h"
+#include "emu/lab_queue.h"
 #include "emu/lab_tool.h"
 #include "emu/relay.h"
 
@@ -37,7 +38,7 @@ struct lab {
     struct loop_timer every;
     int64_t since_us; /* UTC. */
     int queues[LAB_REGIONS_MAX];
-    uint64_t drops_before[LAB_REGIONS_MAX][LAB_REGIONS_MAX]; /* The last reset. */
+    struct lab_queue_counts before[LAB_REGIONS_MAX]; /* At the last reset. */
 
     /* Orders; the first one is under way. */
     struct list orders;
