@@ -440,21 +440,23 @@ static int hold_remove_one(const char *path, const struct stat *st, int type, st
     return remove(path);
 }
 
-/* Only what was made here. If it is gone, another host of the run is the same machine. */
+/* Only what was made here. Several hosts of a run may be one machine: the first to give the folder
+ * another name removes it, and for the others it is gone. */
 static enum cli_exit hold_remove(struct hold *h)
 {
-    char path[HOLD_PATH_BYTES + 16];
-    bool there = access(h->dir, F_OK) == 0;
+    char path[HOLD_PATH_BYTES + 16], gone[HOLD_PATH_BYTES + 32];
+    bool marked;
 
     (void)snprintf(path, sizeof(path), "%s/%s", h->dir, hold_mark);
-    if (there && (access(path, F_OK) != 0 || !hold_make(h->dir))) {
-        return cli_error(h->ctx, CLI_ERROR_FILE, NULL,
-                         "hold: %s is not the folder of a run that was made here: it stays",
-                         h->dir);
-    }
-    if (there && nftw(h->dir, hold_remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0 &&
-        access(h->dir, F_OK) == 0) {
-        return cli_error(h->ctx, CLI_ERROR_FILE, NULL, "hold: %s: %s", h->dir, strerror(errno));
+    (void)snprintf(gone, sizeof(gone), "%s.gone-%d", h->dir, (int)getpid());
+    marked = access(path, F_OK) == 0;
+    if (marked && rename(h->dir, gone) == 0) {
+        if (nftw(gone, hold_remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0) {
+            return cli_error(h->ctx, CLI_ERROR_FILE, NULL, "hold: %s: %s", gone, strerror(errno));
+        }
+    } else if (access(h->dir, F_OK) == 0) {
+        return cli_error(h->ctx, CLI_ERROR_FILE, NULL, "hold: %s stays: %s", h->dir,
+                         marked ? strerror(errno) : "it is not the folder of a run");
     }
     cli_out(h->ctx, "{\"event\":\"removed\"}\n");
     return CLI_DONE;

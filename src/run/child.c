@@ -310,6 +310,10 @@ static size_t child_log_tail(const struct run_child *c, char out[CHILD_WORDS_BYT
 static bool child_is_hint(const char *line)
 {
     line += strspn(line, " ");
+    if (strncmp(line, "srun:", 5) == 0) {
+        /* That a task has ended is known, and so is how. */
+        return strstr(line, "Exited with exit code") != NULL || strstr(line, "cpu binding") != NULL;
+    }
     return *line == '\0' || strncmp(line, "try:", 4) == 0 || strncmp(line, "more:", 5) == 0;
 }
 

@@ -393,7 +393,7 @@ static void hosts_removed(struct run_child *c, int64_t status, int signum, void 
                    hosts_of(r->live)->folder, r->host->name, status, signum,
                    words[0] == '\0' ? "" : ": ", words);
     }
-    if (words[0] == '\0') {
+    if (r->done || words[0] == '\0') {
         (void)unlink(c->log);
     }
     if (--hosts_of(r->live)->removing == 0) {

@@ -241,6 +241,7 @@ static enum err hosts_begin(const char *name, struct run_hosts **out)
     enum err rc = h == NULL ? ERR_NOMEM : run_arena_create(&h->arena);
 
     if (rc == OK) {
+        h->first = RUN_HOSTS_PORT;
         h->path = run_arena_strdup(h->arena, name);
         rc = h->path == NULL ? ERR_NOMEM : OK;
     }

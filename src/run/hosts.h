@@ -39,6 +39,7 @@ struct run_host {
 
 struct run_hosts {
     const char *path; /* Of the file, for messages. */
+    uint16_t first;   /* Port of hosts that say none. */
     struct run_host *items;
     uint32_t count;
     struct run_arena *arena; /* Holds all of this. */
@@ -71,8 +72,8 @@ MUST_USE enum err run_hosts_deal(const struct run_hosts *h, const struct run_fil
 void run_deal_free(struct run_deal *deal);
 
 /* The first port of a server: those of a host count up from its own. Where none was said, hosts of
- * the same address share a count, and with each of @tries it begins behind the last one; where one
- * was said, tries change nothing. Zero: there are not enough. */
+ * the same address, and nodes of a job, share a count, and with each of @tries it begins behind the
+ * last one; where one was said, tries change nothing. Zero: there are not enough. */
 uint16_t run_hosts_port(const struct run_hosts *h, const struct run_file *f,
                         const struct run_deal *deal, uint32_t server, uint32_t tries);
 

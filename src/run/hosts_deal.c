@@ -124,17 +124,19 @@ void run_deal_free(struct run_deal *deal)
     *deal = (struct run_deal){0};
 }
 
-/* Do they count ports together? */
+/* Do they count ports together? Nodes of a job always do: several may be one machine. */
 static bool deal_shares(const struct run_host *a, const struct run_host *b)
 {
-    return a == b || (a->port == 0 && b->port == 0 && strcmp(a->address, b->address) == 0);
+    return a == b || (a->port == 0 && b->port == 0 &&
+                      (strcmp(a->address, b->address) == 0 ||
+                       (a->way == RUN_HOST_SRUN && b->way == RUN_HOST_SRUN)));
 }
 
 uint16_t run_hosts_port(const struct run_hosts *h, const struct run_file *f,
                         const struct run_deal *deal, uint32_t server, uint32_t tries)
 {
     const struct run_host *host = &h->items[deal->servers[server]];
-    uint32_t port = host->port == 0 ? RUN_HOSTS_PORT : host->port, all = 0, before = 0;
+    uint32_t port = host->port == 0 ? h->first : host->port, all = 0, before = 0;
 
     for (uint32_t i = 0; i < f->servers_count; i++) {
         if (deal_shares(host, &h->items[deal->servers[i]])) {

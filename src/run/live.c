@@ -54,7 +54,7 @@ const char *run_live_about(const char *on)
 int64_t live_now(const struct live *l)
 {
     /* Until all servers are there, nothing has begun. */
-    return l->move_ns + (l->phase == LIVE_STARTING ? 0 : loop_now_ns(l->loop) - l->start_ns);
+    return l->move_ns + (l->start_ns == 0 ? 0 : loop_now_ns(l->loop) - l->start_ns);
 }
 
 void live_event(struct live *l, const char *kind, const char *who, const char *fmt, ...)
