@@ -298,6 +298,9 @@ static enum cli_exit run_real(struct cli_context *ctx, const struct run_file *f)
     if (status == CLI_DONE) {
         status = run_far_open(ctx, f, program, &far);
     }
+    if (status == CLI_DONE && strcmp(cli_text(ctx, "on"), "slurm") == 0 && far.hosts == NULL) {
+        return run_slurm_outside(ctx, f, program);
+    }
     if (status == CLI_DONE) {
         status = run_open_record(ctx, f, &record);
     }
@@ -359,9 +362,10 @@ const struct cli_command cli_command_run = {
              .placeholder = "WHERE",
              .fallback = "sim",
              .kind = CLI_WORDS,
-             .words = "sim local lab hosts",
+             .words = "sim local lab hosts slurm",
              .help = "sim: in virtual time; local: as processes on this machine; lab: the same "
-                     "in network namespaces, as root; hosts: on the machines of --hosts, by ssh"},
+                     "in network namespaces, as root; hosts: on the machines of --hosts, by ssh; "
+                     "slurm: as a job, one site per node"},
             {.name = "hosts",
              .placeholder = "HOSTS",
              .kind = CLI_FILE,
@@ -372,7 +376,28 @@ const struct cli_command cli_command_run = {
              .help = "with --on hosts: this in place of ssh, as in \"ssh -p 2222 -i key\"; words "
                      "are separated by spaces"},
             {.name = "tidy",
-             .help = "with --on hosts: leave nothing on the machines, not even checkpoints"},
+             .help =
+                 "with --on hosts or slurm: leave nothing on the machines, not even checkpoints"},
+            {.name = "partition",
+             .placeholder = "NAME",
+             .help = "with --on slurm: as sbatch has it"},
+            {.name = "time",
+             .placeholder = "TIME",
+             .kind = CLI_DURATION,
+             .min = 60000000,
+             .max = INT64_C(366) * 86400 * 1000000,
+             .help = "with --on slurm: how long the job may take, as 2h"},
+            {.name = "sbatch",
+             .placeholder = "OPTIONS",
+             .help = "with --on slurm: more options of sbatch, as \"--account=x --mem=8G\""},
+            {.name = "submit",
+             .placeholder = "HOW",
+             .fallback = "yes",
+             .kind = CLI_WORDS,
+             .words = "yes no",
+             .help = "with --on slurm; no: only write the script"},
+            {.name = "detach", .help = "with --on slurm: do not wait for the end of the job"},
+            {.name = "inside", .help = "with --on slurm: what the script of the job runs"},
             SECURITY_OPTION_INSECURE,
             {.name = "set",
              .placeholder = "KEY=VALUE",

@@ -67,6 +67,15 @@ enum cli_exit run_far_open(struct cli_context *ctx, const struct run_file *f, co
                            struct run_far *far);
 void run_far_close(struct run_far *far);
 
+/* The nodes of the Slurm job that we are in, one for each site. The error is printed; the hosts are
+ * the caller's in any case, if there are some. */
+enum cli_exit run_nodes_open(struct cli_context *ctx, const struct run_file *f,
+                             struct run_hosts **out);
+
+/* Write the batch script of a run, submit it, and follow it to its end. */
+enum cli_exit run_slurm_outside(struct cli_context *ctx, const struct run_file *f,
+                                const char *program);
+
 /* Our own program, whatever it was called by. The error is printed. */
 enum cli_exit run_program(struct cli_context *ctx, char *out, size_t size);
 

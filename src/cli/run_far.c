@@ -14,17 +14,29 @@ enum { FAR_TOLD_BYTES = 16 * 1024 };
 
 /* Options. */
 
+/* Which options are for which grounds. */
 static enum cli_exit far_options(struct cli_context *ctx, struct run_far *far)
 {
-    static const char *const only[] = {"hosts", "ssh", "tidy", "insecure"};
+    static const struct {
+        const char *option;
+        const char *on;
+        const char *also; /* NULL: no other. */
+    } only[] = {{"hosts", "hosts", NULL},     {"ssh", "hosts", NULL},
+                {"tidy", "hosts", "slurm"},   {"insecure", "hosts", "slurm"},
+                {"inside", "slurm", NULL},    {"time", "slurm", NULL},
+                {"partition", "slurm", NULL}, {"sbatch", "slurm", NULL},
+                {"submit", "slurm", NULL},    {"detach", "slurm", NULL}};
+    const char *on = cli_text(ctx, "on");
 
     far->insecure = security_insecure(ctx);
     for (size_t i = 0; i < sizeof(only) / sizeof(only[0]); i++) {
-        if (strcmp(cli_text(ctx, "on"), "hosts") != 0 && cli_given(ctx, only[i])) {
-            return cli_error(
-                ctx, CLI_ERROR_SETTINGS, NULL,
-                "run: --%s is of no use with --on %s: say --on hosts, or leave it away", only[i],
-                cli_text(ctx, "on"));
+        bool fits =
+            strcmp(on, only[i].on) == 0 || (only[i].also != NULL && strcmp(on, only[i].also) == 0);
+
+        if (!fits && cli_given(ctx, only[i].option)) {
+            return cli_error(ctx, CLI_ERROR_SETTINGS, NULL,
+                             "run: --%s is of no use with --on %s: say --on %s, or leave it away",
+                             only[i].option, on, only[i].on);
         }
     }
     return CLI_DONE;
@@ -198,17 +210,12 @@ static enum cli_exit far_fits(struct cli_context *ctx, const struct run_file *f,
     return far_judge(ctx, far);
 }
 
-enum cli_exit run_far_open(struct cli_context *ctx, const struct run_file *f, const char *program,
-                           struct run_far *far)
+static enum cli_exit far_load(struct cli_context *ctx, struct run_far *far)
 {
     const char *path = cli_text(ctx, "hosts");
     struct err_text text = {""};
-    enum cli_exit status = far_options(ctx, far);
     enum err rc;
 
-    if (status != CLI_DONE || strcmp(cli_text(ctx, "on"), "hosts") != 0) {
-        return status;
-    }
     if (path == NULL) {
         return cli_error(ctx, CLI_ERROR_MISSING_ARGUMENT, NULL,
                          "run: on which machines? Say --hosts FILE; docs/RUNS.md has one");
@@ -219,11 +226,24 @@ enum cli_exit run_far_open(struct cli_context *ctx, const struct run_file *f, co
                          rc == ERR_NOT_FOUND || rc == ERR_IO ? CLI_ERROR_FILE : CLI_ERROR_HOSTS,
                          NULL, "%s", text.text);
     }
-    status = far_command(ctx, far);
-    if (status == CLI_DONE) {
+    return far_command(ctx, far);
+}
+
+enum cli_exit run_far_open(struct cli_context *ctx, const struct run_file *f, const char *program,
+                           struct run_far *far)
+{
+    const char *on = cli_text(ctx, "on");
+    enum cli_exit status = far_options(ctx, far);
+
+    if (status == CLI_DONE && strcmp(on, "hosts") == 0) {
+        status = far_load(ctx, far);
+    } else if (status == CLI_DONE && strcmp(on, "slurm") == 0 && cli_flag(ctx, "inside")) {
+        status = run_nodes_open(ctx, f, &far->hosts);
+    }
+    if (status == CLI_DONE && far->hosts != NULL) {
         status = far_fits(ctx, f, far);
     }
-    return status == CLI_DONE ? far_ask(ctx, f, far, program) : status;
+    return status == CLI_DONE && far->hosts != NULL ? far_ask(ctx, f, far, program) : status;
 }
 
 void run_far_close(struct run_far *far)
