@@ -295,7 +295,7 @@ def test_hold_removes_only_what_it_made(strait):
     (strait.folder / "mine").mkdir(mode=0o700)
     (strait.folder / "mine" / "file").write_text("precious")
     done = hold(strait, json.dumps({"do": "remove", "dir": str(strait.folder / "mine")}) + "\n")
-    assert done.returncode == 1 and "it stays" in done.stderr
+    assert done.returncode == 1 and "stays: it is not the folder of a run" in done.stderr
     assert (strait.folder / "mine" / "file").exists()
 
 
