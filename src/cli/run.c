@@ -138,6 +138,9 @@ enum cli_exit run_not_begun(struct cli_context *ctx, const struct run_file *f, e
     if (rc == ERR_NOMEM) {
         return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "%s", text->text);
     }
+    if (rc == ERR_EXISTS) {
+        return cli_error(ctx, CLI_ERROR_EXISTS, NULL, "%s", text->text);
+    }
     return cli_error(ctx, CLI_ERROR_JOB, "strait worker --jobs", "%s:%u: %s", cli_argument(ctx, 0),
                      f->job.line, text->text);
 }
@@ -348,10 +351,12 @@ const struct cli_command cli_command_run = {
             "jitter. --on lab does it in network namespaces with links of the kernel, and needs "
             "root (docs/LAB.md). A member that is killed is started again. At the end the "
             "simulator says how long it thinks that all of it takes.",
+            "--on hosts starts the members on the machines of a file, by ssh, with certificates "
+            "that are made for the run; --on slurm submits a job with a node for each site, and "
+            "follows it (docs/RUNS.md).",
             "A record of each run is kept in a folder: run.yaml, env.json, events.jsonl, "
             "scalars.csv, links.csv, summary.json, report.html (docs/RECORD.md). Ctrl-C ends a run "
-            "cleanly, and a "
-            "second one at once.",
+            "cleanly, and a second one at once.",
             NULL},
     .arguments =
         (const struct cli_argument[]){
@@ -426,6 +431,8 @@ const struct cli_command cli_command_run = {
             {"strait run runs/logreg.yaml --on local --set stop.clocks=50", "real processes"},
             {"strait run runs/lda.yaml -n", "see what would be run"},
             {"strait run runs/gaia-mf-3.yaml --estimate", "see what it will take"},
+            {"strait run runs/gaia-mf-3.yaml --on hosts --hosts hosts.yaml", "on other machines"},
+            {"strait run runs/gaia-mf-3.yaml --on slurm --time 2h", "as a job of Slurm"},
             {0}},
     .run = run_run,
 };

@@ -19,6 +19,7 @@ struct run_badges {
     struct badge *badges; /* Servers, then workers. */
     uint32_t count;
     uint32_t servers;
+    bool operator; /* Its key is ours to remove. */
 };
 
 static enum err badges_issue(struct run_badges *b, struct pki_ca *ca, struct pki_order *order,
@@ -69,7 +70,11 @@ static enum err badges_operator(struct run_badges *b, struct pki_ca *ca, const s
         pki_identity_make(WIRE_ROLE_OPERATOR, f->sites[0].name, "operator", &order->identity, text);
 
     (void)snprintf(path, sizeof(path), "%s/operator", b->dir);
-    return rc == OK ? pki_ca_issue_to(ca, order, path, false, text) : rc;
+    if (rc == OK) {
+        rc = pki_ca_issue_to(ca, order, path, false, text);
+        b->operator= rc != ERR_EXISTS;
+    }
+    return rc;
 }
 
 static enum err badges_issue_all(struct run_badges *b, const struct run_file *f, struct pki_ca *ca,
@@ -108,6 +113,9 @@ static enum err badges_make(struct run_badges *b, const struct run_file *f, int6
 
     (void)snprintf(path, sizeof(path), "%s/ca", b->dir);
     rc = pki_ca_create(path, f->name, now_s, 0, text);
+    if (rc == ERR_EXISTS) {
+        return rc; /* It is somebody else's. */
+    }
     if (rc == OK) {
         rc = pki_ca_open(path, &ca, text);
     }
@@ -164,7 +172,7 @@ void run_badges_destroy(struct run_badges *b)
         mem_free(b->badges[i].key);
         mem_free(b->badges[i].cert);
     }
-    if (b->dir[0] != '\0') {
+    if (b->operator) {
         (void)snprintf(path, sizeof(path), "%s/operator/operator.key", b->dir);
         (void)unlink(path);
     }
