@@ -135,6 +135,20 @@ static enum err fault_region(const struct fault_line *l, const char *name)
                      nearest_hint(&near, "the regions are"));
 }
 
+/* What is not joined cannot be cut. */
+static enum err fault_link(const struct fault_line *l, const char *from, const char *to)
+{
+    const struct topo *t = l->r->f->topo;
+    uint32_t a, b;
+
+    if (topo_region_find(t, from, &a) && topo_region_find(t, to, &b) &&
+        topo_link_between(t, a, b) != NULL) {
+        return OK;
+    }
+    return file_fail(l->r, ERR_MALFORMED, l->path.chars,
+                     "there is no link from '%.40s' to '%.40s' in the topology", from, to);
+}
+
 static enum err fault_kind(const struct fault_line *l, const char *name,
                            enum sim_fault_kind *kind_out)
 {
@@ -170,7 +184,13 @@ static enum err fault_check_at(const struct fault_line *l)
                                                    : fault_host(l, l->words[3]);
     case SIM_TARGET_LINK:
         rc = fault_region(l, l->words[3]);
-        return rc == OK ? fault_region(l, l->words[4]) : rc;
+        if (rc == OK) {
+            rc = fault_region(l, l->words[4]);
+        }
+        if (rc == OK) {
+            rc = fault_link(l, l->words[3], l->words[4]);
+        }
+        return rc == OK && kind == SIM_FAULT_CUT ? fault_link(l, l->words[4], l->words[3]) : rc;
     case SIM_TARGET_CONNECTION:
         break;
     }

@@ -280,6 +280,12 @@ static const struct wrong wrongs[] = {
      "10:5: faults[0]: there is no member '': there are servers s0 and workers w0 to w1"},
     {STOP, STOP "\nfaults:\n  - at 3s cut eu mars for 1s",
      "10:5: faults[0]: there is no region 'mars': the regions are eu, us"},
+    {WHOLE,
+     "run: demo\ntopology:\n  regions: [eu, us, ap]\n"
+     "  links: [{between: [eu, us], rate: 1gbit, rtt: 9ms}, {from: eu, to: ap, rate: 1gbit, rtt: "
+     "9ms}]"
+     "\n" SERVERS "\n" WORKERS "\n" JOB "\n" STOP "\nfaults: [at 3s cut eu ap for 1s]\n",
+     "9:10: faults[0]: there is no link from 'ap' to 'eu' in the topology"},
     {STOP, STOP "\nfaults:\n  - at 3s explode",
      "10:5: faults[0]: there is no fault 'explode': there are kill, power, pause, cut, cut-one, "
      "slow, spike, loss, reset, reorder, duplicate, flip, fragment, clock, memory, disk-full, "

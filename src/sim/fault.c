@@ -302,6 +302,11 @@ bool sim_fault_inject(struct sim_faults *f, const struct sim_fault *fault)
     const struct sim_fault_info *info = &sim_fault_infos[fault->kind];
     bool happened = true;
 
+    if (info->target == SIM_TARGET_LINK &&
+        (fault->link == NULL ||
+         (fault->kind == SIM_FAULT_CUT && sim_fault_back(f->world, fault->link) == NULL))) {
+        return false; /* They are not joined. */
+    }
     sim_fault_trace(f, fault);
     switch (info->target) {
     case SIM_TARGET_HOST:
