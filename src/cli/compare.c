@@ -518,7 +518,7 @@ const struct cli_command cli_command_compare = {
             {.name = "only",
              .placeholder = "NAMES",
              .help = "only these, with commas: plain-bsp, plain-ssp, gaia-bsp, gaia-ssp, async, "
-                     "centralised, gaia-bsp-free; lan is always run"},
+                     "centralised, gaia-bsp-free, lan-ssp; lan is always run"},
             {.name = "on",
              .placeholder = "WHERE",
              .fallback = "sim",
