@@ -153,8 +153,8 @@ struct net_peer_stats {
     uint64_t sent_sequence;     /* The last number given out. */
     uint64_t acked_sequence;    /* Everything up to here was acknowledged to us. */
     uint64_t received_sequence; /* We have received everything up to here. */
-    /* What the kernel says of the way, or heartbeats, where they take longer: through a proxy the
-     * kernel sees only the way to that. Zero: not known, as the next. */
+    /* What the kernel says of the way, or heartbeats, where they take many times as long: through
+     * a proxy the kernel sees only the way to that. Zero: not known, as the next. */
     int64_t rtt_ns;
     int64_t rtt_least_ns; /* The shortest on this connection. */
     uint64_t delivery_bytes_per_s;

@@ -13,6 +13,7 @@ enum {
     NET_ACK_FRAMES = 32,        /* So many frames, */
     NET_ACK_BYTES = 128 * 1024, /* so many bytes, */
     NET_ACK_DELAY_NS = 200000,  /* or so long: then an acknowledgement is sent. */
+    NET_BEYOND = 4,             /* So many times what the kernel says is beyond what it sees. */
     NET_ACK_RETRY_NS = 1000000,
 };
 
@@ -614,13 +615,16 @@ uint16_t net_peer_streams(const struct net_peer *p)
     return p->streams;
 }
 
+/* A heartbeat may have waited behind other frames, and then says more than is true; only what is
+ * many times as long shows that there is somebody in between. */
 static void net_peer_round_trip(const struct net_conn *conn, const struct net_stream_info *info,
                                 struct net_peer_stats *out)
 {
     int64_t heard_ns = net_conn_rtt_least_ns(conn);
+    bool beyond = heard_ns > NET_BEYOND * info->rtt_least_ns;
 
-    out->rtt_ns = info->rtt_ns >= heard_ns ? info->rtt_ns : net_conn_rtt_ns(conn);
-    out->rtt_least_ns = info->rtt_least_ns >= heard_ns ? info->rtt_least_ns : heard_ns;
+    out->rtt_ns = beyond ? net_conn_rtt_ns(conn) : info->rtt_ns;
+    out->rtt_least_ns = beyond ? heard_ns : info->rtt_least_ns;
 }
 
 void net_peer_stats(struct net_peer *p, struct net_peer_stats *out)
