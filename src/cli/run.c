@@ -69,7 +69,7 @@ void run_default_dir(const char *name, char *out, size_t size)
     if (state != NULL && state[0] == '/') {
         (void)snprintf(out, size, "%s/strait/runs/%s-%s", state, name, stamp);
     } else if (home != NULL && home[0] == '/') {
-        (void)snprintf(out, size, "%s/.live/state/strait/runs/%s-%s", home, name, stamp);
+        (void)snprintf(out, size, "%s/.local/state/strait/runs/%s-%s", home, name, stamp);
     } else {
         (void)snprintf(out, size, "/tmp/strait-%s-%s", name, stamp);
     }
@@ -420,7 +420,7 @@ const struct cli_command cli_command_run = {
              .placeholder = "DIR",
              .kind = CLI_DIR,
              .help = "where to keep the record; default: a new folder below "
-                     "~/.live/state/strait/runs"},
+                     "~/.local/state/strait/runs"},
             {.name = "no-record", .help = "keep no record"},
             {.name = "no-prediction",
              .help = "with processes: do not simulate the run at its end, to compare"},
