@@ -83,6 +83,30 @@ static enum cli_exit slurm_put(struct slurm *s, const char *name, const struct t
                : cli_error(s->ctx, CLI_ERROR_FILE, NULL, "%s", why.text);
 }
 
+/* What goes into the script has to stay on its line. */
+static enum cli_exit slurm_check(struct cli_context *ctx, const char *program)
+{
+    const char *partition = cli_text(ctx, "partition"), *extra = cli_text(ctx, "sbatch");
+
+    if (cli_flag(ctx, "no-record")) {
+        return cli_error(ctx, CLI_ERROR_SETTINGS, NULL,
+                         "run: --no-record: the script of a job is in its record; leave it away");
+    }
+    if (partition != NULL && (partition[0] == '\0' || strpbrk(partition, " \t\n'\"\\") != NULL)) {
+        return cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL, "--partition: has to be one word");
+    }
+    if (extra != NULL && (extra[0] != '-' || strchr(extra, '\n') != NULL)) {
+        return cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL,
+                         "--sbatch: has to be options on one line, as \"--account=x --mem=8G\"");
+    }
+    if (!run_slurm_path_good(program)) {
+        return cli_error(ctx, CLI_ERROR_FILE, NULL,
+                         "%s: this path cannot stand in a batch script: install strait elsewhere",
+                         program);
+    }
+    return CLI_DONE;
+}
+
 /* The folder of the record, which nobody else has. */
 static enum cli_exit slurm_folder(struct slurm *s, const struct run_file *f)
 {
@@ -416,7 +440,10 @@ enum cli_exit run_slurm_outside(struct cli_context *ctx, const struct run_file *
     enum cli_exit status;
 
     s = (struct slurm){.ctx = ctx};
-    status = slurm_folder(&s, f);
+    status = slurm_check(ctx, program);
+    if (status == CLI_DONE) {
+        status = slurm_folder(&s, f);
+    }
     if (status == CLI_DONE) {
         status = slurm_write(&s, f, program);
     }

@@ -218,3 +218,7 @@ def test_inside_is_for_jobs(strait):
     assert "--detach is of no use with --on sim" in err
     err = strait.fails(2, "STRAIT-0003", "run", "a.yaml", "--on", "slurm", "-o", "a b")
     assert "the path stands in a batch script" in err
+    for wrong in (["--sbatch", "--x\nrm -r"], ["--sbatch", "x"], ["--partition", "a b"]):
+        strait.fails(2, "STRAIT-0003", "run", "a.yaml", "--on", "slurm", "-o", "r", *wrong)
+    strait.fails(2, "STRAIT-0010", "run", "a.yaml", "--on", "slurm", "--no-record")
+    assert not (strait.folder / "r").exists()
