@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 enum {
-    CELLS_SETS_MAX = 48 + RUN_CELLS_SETTINGS_MAX,
+    CELLS_SETS_MAX = 48, /* Of a cell and of --set: a run takes 64, and we have some of our own. */
     CELLS_ONLY_BYTES = RUN_CELLS_RUNS_MAX * COMPARE_NAME_BYTES,
     CELLS_TEXT_BYTES_MAX = 8 << 20,
 };
@@ -114,6 +114,11 @@ static enum cli_exit cells_plan(struct cells *k, const struct run_cell *cell,
     enum err rc;
 
     *plan = (struct cells_plan){.f = NULL};
+    if (cell->settings_count + k->sets_count > CELLS_SETS_MAX) {
+        return cli_error(k->ctx, CLI_ERROR_BAD_VALUE, NULL,
+                         "--set: more than %d settings with those of cell %s", CELLS_SETS_MAX,
+                         cell->name);
+    }
     text_init_fixed(&only, plan->only, sizeof(plan->only));
     for (uint32_t i = 0; i < cell->only_count; i++) {
         text_addf(&only, "%s%s", i > 0 ? "," : "", cell->only[i]);

@@ -97,6 +97,13 @@ def test_settings_hold_for_all_cells_and_cells_can_be_chosen(small):
         2, "STRAIT-0003", "compare", "--set", "small", "--on", "local")
 
 
+def test_too_many_settings_are_refused_before_anything_runs(small):
+    many = [word for i in range(48) for word in ("--set", f"seed={i}")]
+    assert "more than 48 settings with those of cell second" in small.fails(
+        2, "STRAIT-0003", "compare", "--set", "small", "-o", "out", *many)
+    assert not (small.folder / "out").exists()
+
+
 def test_what_is_there_is_read_and_not_run_again(small):
     first = small.json("compare", "--set", "small", "-o", "out")
     record = small.folder / "out" / "first" / "gaia-bsp"
