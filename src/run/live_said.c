@@ -48,13 +48,18 @@ static void live_worker_clock(struct live_member *m, const json_t *event)
 {
     struct run_clock c = {.rebased = json_is_true(json_object_get(event, "rebased")),
                           .loss_sum = live_real(event, "loss_sum")};
-    int64_t clock, next, samples;
+    int64_t clock, next, samples, elements, large;
 
     if (!live_field(event, "clock", &clock) || !live_field(event, "next", &next) ||
         !live_field(event, "samples", &samples) || !live_field(event, "read_ns", &c.read_ns) ||
         !live_field(event, "compute_ns", &c.compute_ns) ||
         !live_field(event, "end_ns", &c.end_ns) || clock < 1 || next <= clock || samples < 0) {
         return;
+    }
+    if (live_field(event, "elements", &elements) && live_field(event, "large", &large) &&
+        large >= 0 && large <= elements) {
+        c.elements = (uint64_t)elements;
+        c.large = (uint64_t)large;
     }
     c.clock = (uint64_t)clock;
     c.next = (uint64_t)next;
