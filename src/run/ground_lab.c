@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { LAB_PORT = 7400, LAB_NS_BYTES = 64, LAB_HOSTS_MAX = 250, LAB_ORDER_BYTES = 256 };
 
@@ -213,15 +212,6 @@ static enum err lab_describe_wanted(const struct live *l, char **line_out)
     return *line_out == NULL ? ERR_NOMEM : OK;
 }
 
-static void lab_tie(const struct live *l, struct live_args *a)
-{
-    live_args_add(a, "%s", l->options.program);
-    live_args_add(a, "tied");
-    live_args_add(a, "%d", (int)getpid());
-    live_args_add(a, "--");
-    live_args_add(a, "%s", l->options.program);
-}
-
 static enum err lab_start(struct live *l)
 {
     struct lab_ground *g = lab_of(l);
@@ -229,7 +219,7 @@ static enum err lab_start(struct live *l)
     char *line = NULL;
     enum err rc = lab_describe_wanted(l, &line);
 
-    lab_tie(l, &args);
+    live_args_tie(l, &args);
     live_args_add(&args, "lab");
     live_args_add(&args, "keep");
     live_args_add(&args, "--json");
@@ -271,7 +261,7 @@ static void lab_place(const struct live_member *m, uint32_t lane, struct net_add
 
 static void lab_before(const struct live_member *m, struct live_args *args)
 {
-    lab_tie(m->live, args);
+    live_args_tie(m->live, args);
     live_args_add(args, "lab");
     live_args_add(args, "enter");
     live_args_add(args, "%s", lab_host_of(m)->ns);

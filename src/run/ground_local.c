@@ -169,16 +169,6 @@ static void local_shape(struct live_args *a, const struct topo_link *link, const
     }
 }
 
-/* First a command that ties a process to ours, then its own. */
-static void local_tie(const struct live *l, struct live_args *a)
-{
-    live_args_add(a, "%s", l->options.program);
-    live_args_add(a, "tied");
-    live_args_add(a, "%d", (int)getpid());
-    live_args_add(a, "--");
-    live_args_add(a, "%s", l->options.program);
-}
-
 static enum err local_start_link(struct local_link *k)
 {
     const struct topo *t = k->live->f->topo;
@@ -188,7 +178,7 @@ static enum err local_start_link(struct local_link *k)
 
     local_link_name(k, name);
     local_path(k->live, "routes", name, path, sizeof(path));
-    local_tie(k->live, &args);
+    live_args_tie(k->live, &args);
     live_args_add(&args, "proxy");
     live_args_add(&args, "--routes");
     live_args_add(&args, "%s", path);
@@ -385,7 +375,7 @@ static void local_place(const struct live_member *m, uint32_t lane, struct net_a
 
 static void local_before(const struct live_member *m, struct live_args *args)
 {
-    local_tie(m->live, args);
+    live_args_tie(m->live, args);
 }
 
 static void local_options(const struct live_member *m, struct live_args *args)

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 void live_args_add(struct live_args *a, const char *fmt, ...)
 {
@@ -145,6 +146,15 @@ enum err live_args_make(const struct live_member *m, struct live_args *out)
         return ERR_NOMEM;
     }
     return OK;
+}
+
+void live_args_tie(const struct live *l, struct live_args *a)
+{
+    live_args_add(a, "%s", l->options.program);
+    live_args_add(a, "tied");
+    live_args_add(a, "%d", (int)getpid());
+    live_args_add(a, "--");
+    live_args_add(a, "%s", l->options.program);
 }
 
 void live_args_free(struct live_args *args)

@@ -165,6 +165,8 @@ struct live_args {
 };
 MUST_USE enum err live_args_make(const struct live_member *m, struct live_args *out);
 void live_args_add(struct live_args *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* A command that ties a process of this machine to ours, and the program: its own words follow. */
+void live_args_tie(const struct live *l, struct live_args *a);
 void live_args_free(struct live_args *args);
 
 #endif
