@@ -1,5 +1,6 @@
 """A site of real processes: servers with what they say, and workers on strings (puppet.c)."""
 
+import fcntl
 import json
 import os
 import re
@@ -59,6 +60,8 @@ class Child:
                 stderr=errors,
                 **options,
             )
+        # Nobody reads while a test looks elsewhere, and a full pipe would stop the child.
+        fcntl.fcntl(self.child.stdout, fcntl.F_SETPIPE_SZ, 1 << 20)
         self.lines = Lines(self.child, self.errors)
 
     def said(self):
