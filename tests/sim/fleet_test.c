@@ -1,7 +1,7 @@
 /* Fleets: several sites that share one model, under every kind of fault, by seed, with conservation
  * and bounds checked as things happen. The first seeds have their transcripts' hashes in
  * tests/sim/fleet.hashes, so that every compiler is held to the same bytes; STRAIT_UPDATE_GOLDEN=1
- * writes them anew. */
+ * writes them anew. With STRAIT_LONG=1 there are four times as many. */
 
 #include "sim/fleet.h"
 
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEDS = 2000, CALM_SEEDS = 100, GOLDEN_SEEDS = 20 };
+enum { SEEDS = 500, SEEDS_LONG = 2000, CALM_SEEDS = 100, GOLDEN_SEEDS = 20 };
 
 #define GOLDEN "tests/sim/fleet.hashes"
 
@@ -56,14 +56,15 @@ static void add(struct node_mirror_stats *sum, const struct node_mirror_stats *s
     sum->waited_barrier_ns += s->waited_barrier_ns;
 }
 
-static void test_thousands_of_fleets_hold_and_everything_happens_in_them(void **state)
+static void test_fleets_hold_and_everything_happens_in_them(void **state)
 {
     struct node_mirror_stats sum = {0};
     uint64_t fired[SIM_FAULT_KINDS] = {0};
     uint64_t reads = 0;
+    const uint64_t seeds = getenv("STRAIT_LONG") != NULL ? SEEDS_LONG : SEEDS;
 
     (void)state;
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct sim_fleet_config config = by_seed(seed, SIM_FAULTS_ALL);
         struct sim_fleet_result result;
 
@@ -82,16 +83,16 @@ static void test_thousands_of_fleets_hold_and_everything_happens_in_them(void **
                   sum.pieces_made, sum.pieces_taken, sum.pieces_dropped, sum.pieces_held,
                   sum.pieces_refused, sum.relayed, sum.barriers_met, sum.barriers_passed, reads,
                   (double)sum.waited_clock_ns / 1e9, (double)sum.waited_barrier_ns / 1e9);
-    assert_true(sum.pieces_taken > 50 * SEEDS);
-    assert_true(sum.pieces_dropped > SEEDS);
-    assert_true(sum.pieces_held > 100 && sum.pieces_refused > 20);
-    assert_true(sum.relayed > 5 * SEEDS);
-    assert_true(sum.barriers_met > SEEDS && sum.waited_barrier_ns > 0);
-    assert_true(sum.barriers_passed > 100);
-    assert_true(sum.waited_clock_ns > 0 && sum.copies > 5);
-    assert_true(reads > 20 * SEEDS);
+    assert_true(sum.pieces_taken > 50 * seeds);
+    assert_true(sum.pieces_dropped > seeds);
+    assert_true(sum.pieces_held > seeds / 10 && sum.pieces_refused > seeds / 50);
+    assert_true(sum.relayed > 5 * seeds);
+    assert_true(sum.barriers_met > seeds && sum.waited_barrier_ns > 0);
+    assert_true(sum.barriers_passed > seeds / 20);
+    assert_true(sum.waited_clock_ns > 0 && sum.copies > 0);
+    assert_true(reads > 20 * seeds);
     for (int i = 0; i < SIM_FAULT_KINDS; i++) {
-        if (fired[i] <= 20) {
+        if (fired[i] <= seeds / 50) {
             fail_msg("%s happened %" PRIu64 " times", sim_fault_name((enum sim_fault_kind)i),
                      fired[i]);
         }
@@ -143,7 +144,7 @@ static void test_a_seed_is_the_same_everywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_thousands_of_fleets_hold_and_everything_happens_in_them),
+        cmocka_unit_test(test_fleets_hold_and_everything_happens_in_them),
         cmocka_unit_test(test_fleets_without_faults_agree),
         cmocka_unit_test(test_a_seed_is_the_same_everywhere),
     };
