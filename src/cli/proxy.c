@@ -7,6 +7,7 @@
 #include "cli/file.h"
 
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -16,6 +17,7 @@ enum {
     PROXY_ROUTES_BYTES_MAX = 4 * 1024 * 1024, /* Of the file. */
     PROXY_STATUS_JSON_MS = 500,
     PROXY_STATUS_MS = 5000,
+    PROXY_USD_MAX = 1000000, /* For a gigabyte. */
 };
 
 #define PROXY_RATE_MAX ((int64_t)EMU_RATE_MAX * 8) /* Bits per second. */
@@ -29,7 +31,7 @@ struct proxy {
     struct loop_poll *orders;
     struct loop_timer status;
     int64_t every_ns; /* Zero: no status lines. */
-    struct emu_proxy_stats before;
+    struct proxy_view view;
     char line[EMU_ORDER_BYTES_MAX + 2]; /* One character more than is allowed shows that it is. */
     size_t line_size;
     bool over; /* Before it began: the orders said so. */
@@ -45,10 +47,8 @@ static void proxy_stop(struct proxy *p)
 
 static void proxy_show(struct proxy *p)
 {
-    struct emu_proxy_stats now;
-
-    emu_proxy_stats(p->link, &now);
-    proxy_say_show(p->ctx, &p->before, &now);
+    emu_proxy_stats(p->link, &p->view.now);
+    proxy_say_show(p->ctx, &p->view);
 }
 
 static void proxy_order(struct proxy *p)
@@ -131,11 +131,10 @@ static void proxy_readable(int events, void *user)
 static void proxy_status(struct loop_timer *timer, void *user)
 {
     struct proxy *p = user;
-    struct emu_proxy_stats now;
 
-    emu_proxy_stats(p->link, &now);
-    proxy_say_status(p->ctx, "status", &p->before, &now);
-    p->before = now;
+    emu_proxy_stats(p->link, &p->view.now);
+    proxy_say_status(p->ctx, "status", &p->view);
+    p->view.before = p->view.now;
     if (p->ctx->out_errno != 0) {
         proxy_stop(p); /* Nobody reads any more. */
     }
@@ -172,6 +171,15 @@ static struct emu_shape proxy_shape(const struct cli_context *ctx, uint32_t way)
         .delay_ns = proxy_number(ctx, "delay", way) * 1000,
         .jitter_ns = proxy_number(ctx, "jitter", way) * 1000,
     };
+}
+
+/* Dollars for 10^9 bytes; NaN: nobody said. */
+static double proxy_price(const struct cli_context *ctx, uint32_t way)
+{
+    if (way == EMU_BACK && cli_given(ctx, "back-price")) {
+        return cli_decimal(ctx, "back-price");
+    }
+    return cli_given(ctx, "price") ? cli_decimal(ctx, "price") : (double)NAN;
 }
 
 static enum cli_exit proxy_read_file(struct proxy *p, const char *path)
@@ -272,7 +280,6 @@ static void proxy_listen_to_orders(struct proxy *p)
 
 static enum cli_exit proxy_work(struct proxy *p)
 {
-    struct emu_proxy_stats now;
     struct err_text text = {""};
     enum err rc = loop_create(&p->loop);
 
@@ -287,7 +294,7 @@ static enum cli_exit proxy_work(struct proxy *p)
                          NULL, "proxy: %s", text.text[0] != '\0' ? text.text : err_string(rc));
     }
     proxy_say_ready(p->ctx, p->link, &p->routes);
-    emu_proxy_stats(p->link, &p->before);
+    emu_proxy_stats(p->link, &p->view.before);
     if (p->every_ns > 0) {
         loop_timer_start_in(&p->status, p->every_ns);
     }
@@ -295,8 +302,8 @@ static enum cli_exit proxy_work(struct proxy *p)
     if (!p->over) {
         loop_run(p->loop);
     }
-    emu_proxy_stats(p->link, &now);
-    proxy_say_status(p->ctx, "stopped", &p->before, &now);
+    emu_proxy_stats(p->link, &p->view.now);
+    proxy_say_status(p->ctx, "stopped", &p->view);
     return CLI_DONE;
 }
 
@@ -316,7 +323,10 @@ static void proxy_close(struct proxy *p)
 
 static enum cli_exit proxy_run(struct cli_context *ctx)
 {
-    struct proxy p = {.ctx = ctx};
+    struct proxy p = {
+        .ctx = ctx,
+        .view.usd_per_gb = {proxy_price(ctx, EMU_THERE), proxy_price(ctx, EMU_BACK)},
+    };
     enum cli_exit status = proxy_read_routes(&p);
 
     p.every_ns = cli_given(ctx, "every")
@@ -337,16 +347,21 @@ static enum cli_exit proxy_run(struct cli_context *ctx)
 #define PROXY_TIME(name_, help_) \
     {.name = (name_), .placeholder = "TIME", .kind = CLI_DURATION, .min = 0, \
      .max = EMU_DELAY_MAX_NS / 1000, .help = (help_)}
+#define PROXY_PRICE(name_, help_) \
+    {.name = (name_), .placeholder = "USD", .kind = CLI_DECIMAL, .min = 0, .max = PROXY_USD_MAX, \
+     .help = (help_)}
 
 static const struct cli_option proxy_options[] = {
     PROXY_RATE("rate", "what the link carries each way, as 100mbit; 0, the default: any"),
     PROXY_RATE("stream-rate", "the most that one connection gets of it; 0, the default: all"),
     PROXY_TIME("delay", "how long each byte travels, one way; default: 0"),
     PROXY_TIME("jitter", "up to so much more, at random; bytes of a connection stay in order"),
+    PROXY_PRICE("price", "dollars for 10^9 bytes each way, so that it says what was spent"),
     PROXY_RATE("back-rate", "the way back; default: as there"),
     PROXY_RATE("back-stream-rate", "the way back; default: as there"),
     PROXY_TIME("back-delay", "the way back; default: as there"),
     PROXY_TIME("back-jitter", "the way back; default: as there"),
+    PROXY_PRICE("back-price", "the way back; default: as there"),
     {.name = "routes", .placeholder = "FILE", .kind = CLI_FILE,
      .help = "more routes, one a line; # begins a comment"},
     CLI_OPTION_NUMBER("seed", "NUMBER", "1", "of jitter, and of where faults strike", 0, INT64_MAX),

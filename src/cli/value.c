@@ -168,6 +168,13 @@ void value_format(enum cli_kind kind, int64_t number, char *out, size_t size)
                    best == NULL ? "" : best->name);
 }
 
+static bool value_within(enum cli_kind kind, const struct cli_value *value, int64_t min,
+                         int64_t max)
+{
+    return kind == CLI_DECIMAL ? value->decimal >= (double)min && value->decimal <= (double)max
+                               : value->number >= min && value->number <= max;
+}
+
 enum err value_parse(enum cli_kind kind, const char *words, int64_t min, int64_t max,
                      const char *text, struct cli_value *value_out, struct err_text *why)
 {
@@ -177,7 +184,7 @@ enum err value_parse(enum cli_kind kind, const char *words, int64_t min, int64_t
     if (rc != OK) {
         return rc;
     }
-    if ((min != 0 || max != 0) && (value.number < min || value.number > max)) {
+    if ((min != 0 || max != 0) && !value_within(kind, &value, min, max)) {
         char low[32], high[32];
 
         value_format(kind, min, low, sizeof(low));

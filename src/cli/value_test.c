@@ -43,6 +43,9 @@ static void test_units_are_worth_what_they_say(void **state)
     }
     assert_int_equal(value_parse(CLI_DECIMAL, NULL, 0, 0, "-1.5e3", &value, NULL), OK);
     assert_true(value.decimal > -1500.5 && value.decimal < -1499.5);
+    assert_int_equal(value_parse(CLI_DECIMAL, NULL, 0, 5, "5", &value, NULL), OK);
+    assert_int_equal(value_parse(CLI_DECIMAL, NULL, 0, 5, "-0.1", &value, NULL), ERR_INVALID);
+    assert_int_equal(value_parse(CLI_DECIMAL, NULL, 0, 5, "5.001", &value, NULL), ERR_INVALID);
 }
 
 static void test_nonsense_is_refused_with_a_reason(void **state)

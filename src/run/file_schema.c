@@ -548,7 +548,14 @@ static enum err schema_check_form(const struct file_reader *r)
 
 enum err file_check(const struct file_reader *r)
 {
-    enum err rc = schema_check(r, r->root, "", r->places ? &schema_places_root : &schema_root);
+    enum err rc;
+
+    if (file_find(r, "set") != NULL && file_find(r, "cells") != NULL) {
+        return file_fail(r, ERR_MALFORMED, "set",
+                         "this is a set of comparisons, not a run: strait compare --set %.128s",
+                         r->name);
+    }
+    rc = schema_check(r, r->root, "", r->places ? &schema_places_root : &schema_root);
 
     if (r->places) {
         return rc;

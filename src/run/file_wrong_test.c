@@ -59,6 +59,8 @@ static const struct wrong wrongs[] = {
      "1:1: 'workers' is missing: write workers: [{region: NAME, count: 2}], or sites"},
     {JOB "\n", "", "1:1: 'job' is missing: write job: {name: NAME}"},
     {STOP "\n", "", "1:1: 'stop' is missing: write stop: {clocks: 200}"},
+    {WHOLE, "set: a\ncells: []\n",
+     "1:6: set: this is a set of comparisons, not a run: strait compare --set r.yaml"},
     {WORKERS, "worker: [{region: us}]", "6:1: worker: no such key: did you mean 'workers'?"},
     {SERVERS, SERVERS "\nepochs: 3",
      "6:1: epochs: no such key: there are run, seed, topology, links, shards, servers, workers, "

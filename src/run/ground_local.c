@@ -167,6 +167,10 @@ static void local_shape(struct live_args *a, const struct topo_link *link, const
         live_args_add(a, "--%sstream-rate", way);
         live_args_add(a, "%" PRIu64 "bit", link->stream_bytes_per_s * 8);
     }
+    if (link->priced) {
+        live_args_add(a, "--%sprice", way);
+        live_args_add(a, "%.9f", (double)link->price_nusd_per_gb * 1e-9);
+    }
 }
 
 static enum err local_start_link(struct local_link *k)

@@ -148,6 +148,17 @@ def test_it_says_where_it_listens_and_carries_what_comes(proxy, echo):
     assert last["flows"] == {"open": 0, "total": 1, "turned_away": 0, "unreachable": 0}
 
 
+def test_it_says_what_was_spent_where_it_knows_the_price(proxy):
+    p = proxy("--price", "0.02", "--back-price", "0.09", "--every", "0")
+    exchange(p.address(), DATA)
+    last = p.end()
+    assert last["there"]["usd_per_gb"] == 0.02 and last["back"]["usd_per_gb"] == 0.09
+    assert abs(last["there"]["usd"] - len(DATA) * 0.02e-9) < 1e-15
+    assert abs(last["back"]["usd"] - len(DATA) * 0.09e-9) < 1e-15
+    p = proxy("--every", "0")
+    assert "usd" not in p.end()["there"]
+
+
 def test_it_is_not_faster_than_its_rate(proxy):
     p = proxy("--rate", "16mbit", "--every", "0")
     begin = time.monotonic()
@@ -197,6 +208,7 @@ def test_routes_may_come_from_a_file(strait, proxy, echo):
         (2, "STRAIT-0003", ["127.0.0.1:0=127.0.0.1:1", "--rate", "fast"]),
         (2, "STRAIT-0003", ["127.0.0.1:0=127.0.0.1:1", "--delay", "2h"]),
         (2, "STRAIT-0003", ["127.0.0.1:0=127.0.0.1:1", "--connections", "0"]),
+        (2, "STRAIT-0003", ["127.0.0.1:0=127.0.0.1:1", "--price", "-0.01"]),
         (2, "STRAIT-0003", ["--routes", "-"]),
         (1, "STRAIT-0101", ["--routes", "nowhere"]),
         (1, "STRAIT-0202", ["192.0.2.1:1=127.0.0.1:1"]),
