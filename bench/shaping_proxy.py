@@ -4,7 +4,8 @@
     bench/shaping_proxy.py [--bin build/release/strait] [--rates 20,100] [--delays 0,50]
 
 For each rate (Mbit/s) and delay (ms, one way): what iperf3 gets through it, alone and with four
-streams at once (the fairest and the least fair of them); how much longer than two delays a byte
+streams at once (the fairest and the least fair of them); what `strait doctor` finds, the probe that
+members measure their links with (from, to); how much longer than two delays a byte
 takes there and back on the idle link (median of 21, less what the same takes without a link); how
 late the link was by its own account; and what it costs of one core, also per Gbit/s. Needs iperf3.
 """
@@ -108,20 +109,49 @@ def iperf(server_port, client_port, seconds, streams):
     return [s["receiver"]["bits_per_second"] for s in answer["end"]["streams"]]
 
 
+class Doctor:
+    """A member that only answers doctors."""
+
+    def __init__(self, binary):
+        self.binary = binary
+        self.child = subprocess.Popen(
+            [binary, "doctor", "--listen", f"{HOST}:0", "--json", "--insecure"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        text = ""
+        while not text.endswith("}\n"):
+            text += self.child.stdout.readline()
+        self.port = int(json.loads(text)["listening"].rsplit(":", 1)[1])
+
+    def bandwidth(self, port):
+        """In Mbit/s, from and to; None if it found nothing."""
+        done = subprocess.run(
+            [self.binary, "doctor", "--peer", f"tcp://{HOST}:{port}", "--json", "--insecure"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=300)
+        found = json.loads(done.stdout)["peer"]["bandwidth"]
+        return found and (found["low_bits_per_s"] * 1e-6, found["high_bits_per_s"] * 1e-6)
+
+    def end(self):
+        self.child.terminate()
+        self.child.communicate()
+
+
 def measure(binary, rate, delay, seconds, bare_s):
-    echo, port = Echo(), free_port()
-    link = Link(binary, rate, delay, [port, echo.port])
+    echo, port, doctor = Echo(), free_port(), Doctor(binary)
+    link = Link(binary, rate, delay, [port, echo.port, doctor.port])
     extra_s = round_trip_s(link.ports[1]) - bare_s - 2e-3 * delay
     cpu, begin = link.cpu_s(), time.monotonic()
     (alone,) = iperf(port, link.ports[0], seconds, 1)
     cpu, took = link.cpu_s() - cpu, time.monotonic() - begin
     four = iperf(port, link.ports[0], seconds, 4)
+    probe = doctor.bandwidth(link.ports[2])
+    doctor.end()
     last = link.end()
     gbit = alone * (seconds + 1) * 1e-9  # The second that is left out was work too.
     return {"rate": rate, "delay": delay, "alone": alone * 1e-6, "extra_us": extra_s * 1e6,
             "cpu": cpu / (seconds + 1), "cpu_per_gbit": cpu / gbit, "four": sum(four) * 1e-6,
             "fair": min(four) / max(four), "late": last["there"]["late_mean_us"],
-            "late_max": last["there"]["late_max_us"], "took": took}
+            "late_max": last["there"]["late_max_us"], "took": took,
+            "probe": "none" if probe is None else "%.1f-%.1f" % probe}
 
 
 def main():
@@ -137,14 +167,14 @@ def main():
     bare_s = round_trip_s(Echo().port)
     print(f"without a link: {bare_s * 1e6:.0f} us there and back")
     print("|  rate | delay | iperf3 | error | byte later by | late, mean | max | 4 streams "
-          "| min/max | core | core per Gbit/s |")
-    print("| ---: " * 11 + "|")
+          "| min/max | probe | core | core per Gbit/s |")
+    print("| ---: " * 12 + "|")
     for rate in map(int, args.rates.split(",")):
         for delay in map(int, args.delays.split(",")):
             m = measure(args.bin, rate, delay, args.seconds, bare_s)
             print(f"| {rate:5} | {delay:3} ms | {m['alone']:6.1f} | {m['alone'] / rate - 1:+6.1%} "
                   f"| {m['extra_us']:4.0f} us | {m['late']:4.0f} us | {m['late_max']:5.0f} us "
-                  f"| {m['four']:6.1f} | {m['fair']:.3f} | {m['cpu']:5.1%} "
+                  f"| {m['four']:6.1f} | {m['fair']:.3f} | {m['probe']} | {m['cpu']:5.1%} "
                   f"| {m['cpu_per_gbit']:5.1%} |", flush=True)
 
 
