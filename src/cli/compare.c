@@ -217,20 +217,27 @@ static void compare_print(struct cli_context *ctx, const struct compare *c)
     }
 }
 
+/* What came out, in both forms, and kept; no form: there is no memory. */
+static enum cli_exit compare_form(struct cli_context *ctx, struct compare *c, json_t **json_out,
+                                  struct text *csv)
+{
+    compare_align(c);
+    *json_out = compare_json(c);
+    if (*json_out == NULL || text_init(csv, COMPARE_TEXT_BYTES_MAX) != OK) {
+        json_decref(*json_out);
+        *json_out = NULL;
+        return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot show what came out");
+    }
+    compare_csv(c, csv);
+    return compare_keep(ctx, c, *json_out, csv->chars);
+}
+
 enum cli_exit compare_keep_quietly(struct cli_context *ctx, struct compare *c)
 {
-    enum cli_exit status;
-    struct text csv;
+    struct text csv = {0};
     json_t *json;
+    enum cli_exit status = compare_form(ctx, c, &json, &csv);
 
-    compare_align(c);
-    json = compare_json(c);
-    if (json == NULL || text_init(&csv, COMPARE_TEXT_BYTES_MAX) != OK) {
-        json_decref(json);
-        return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot keep what came out");
-    }
-    compare_csv(c, &csv);
-    status = compare_keep(ctx, c, json, csv.chars);
     text_deinit(&csv);
     json_decref(json);
     return status;
@@ -238,19 +245,13 @@ enum cli_exit compare_keep_quietly(struct cli_context *ctx, struct compare *c)
 
 enum cli_exit compare_show(struct cli_context *ctx, struct compare *c)
 {
-    enum cli_exit status;
-    struct text csv;
+    struct text csv = {0};
     json_t *json;
+    enum cli_exit status = compare_form(ctx, c, &json, &csv);
 
-    compare_align(c);
-    json = compare_json(c);
-
-    if (json == NULL || text_init(&csv, COMPARE_TEXT_BYTES_MAX) != OK) {
-        json_decref(json);
-        return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot show what came out");
+    if (json == NULL) {
+        return status;
     }
-    compare_csv(c, &csv);
-    status = compare_keep(ctx, c, json, csv.chars);
     if (ctx->json) {
         enum cli_exit printed = cli_json(ctx, json);
 

@@ -2,6 +2,7 @@
 
 #include "cli/compare.h"
 #include "run/set.h"
+#include "run/testing.h"
 #include "sync/mirror.h"
 
 #include <setjmp.h>
@@ -30,17 +31,6 @@ static const char *const files[] = {
     MAP "stop: {converged: {change: 1%, clocks: 30}}\nsync: {barrier: tap}\n",
 };
 
-static struct run_file *parse(const char *yaml)
-{
-    struct run_file *f = NULL;
-    struct err_text why = {""};
-
-    if (run_file_parse("r.yaml", NULL, yaml, strlen(yaml), &f, &why) != OK) {
-        fail_msg("%s", why.text);
-    }
-    return f;
-}
-
 /* The file with the settings on top. */
 static struct run_file *apply(const char *yaml, const struct compare_settings *s)
 {
@@ -56,7 +46,7 @@ static struct run_file *apply(const char *yaml, const struct compare_settings *s
     if (run_set_apply("r.yaml", yaml, strlen(yaml), settings, s->count, &out, &why) != OK) {
         fail_msg("%s", why.text);
     }
-    f = parse(out.chars);
+    f = testing_parse(out.chars);
     text_deinit(&out);
     return f;
 }
@@ -95,7 +85,7 @@ static void test_every_setting_is_what_its_name_says_for_every_file(void **state
 {
     (void)state;
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        struct run_file *before = parse(files[i]);
+        struct run_file *before = testing_parse(files[i]);
 
         for (size_t k = 0; compare_names[k] != NULL; k++) {
             struct compare_settings s;
@@ -122,7 +112,7 @@ static void test_lan_ends_when_it_has_converged_or_at_the_limits_of_the_file(voi
 
     (void)state;
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        struct run_file *before = parse(files[i]), *f;
+        struct run_file *before = testing_parse(files[i]), *f;
         struct compare_goal goal = {.there = false};
         struct compare_settings s;
 
@@ -143,7 +133,7 @@ static void test_lan_ends_when_it_has_converged_or_at_the_limits_of_the_file(voi
 static void test_rare_evaluations_make_the_window_longer(void **state)
 {
     static const char yaml[] = MAP "stop: {clocks: 100}\nevaluate: {every: 25}\n";
-    struct run_file *before = parse(yaml), *f;
+    struct run_file *before = testing_parse(yaml), *f;
     struct compare_goal goal = {.there = false};
     struct compare_settings s = {.count = 0};
 
@@ -161,7 +151,7 @@ static void test_the_others_end_at_the_goal_to_the_last_bit(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        struct run_file *before = parse(files[i]), *f;
+        struct run_file *before = testing_parse(files[i]), *f;
         struct compare_settings s = {.count = 0};
 
         compare_settings_reach(before, &goal, &s);

@@ -2,10 +2,11 @@
 
 #include "run/badges.h"
 
+#include "run/testing.h"
+
 #include "base/mem.h"
 #include "net/pki_ca.h"
 
-#include <ftw.h>
 #include <openssl/x509.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,18 +42,10 @@ static void stage_open(struct stage *s)
     assert_int_equal(run_file_parse("a.yaml", NULL, yaml, strlen(yaml), &s->file, &text), OK);
 }
 
-static int stage_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
 static void stage_close(struct stage *s)
 {
     run_file_free(s->file);
-    assert_int_equal(nftw(s->dir, stage_remove, 8, FTW_DEPTH | FTW_PHYS), 0);
+    testing_remove(s->dir);
 }
 
 static bool stage_has(const struct stage *s, const char *name)

@@ -1,6 +1,7 @@
 /* What sites are told of each other: by hand, from files. */
 
 #include "run/between.h"
+#include "run/testing.h"
 
 #include "base/mem.h"
 
@@ -21,17 +22,6 @@
     "          {from: eu, to: us, rate: 100mbit, rtt: 60ms, price: 0}]\n" sites                    \
     "job: {name: mf}\nstop: {clocks: 70}\n" rest
 #define THREE "sites: [{region: eu}, {name: west, region: us}, {region: ap}]\n"
-
-static struct run_file *parse(const char *yaml)
-{
-    struct err_text text = {""};
-    struct run_file *f = NULL;
-
-    if (run_file_parse("test.yaml", NULL, yaml, strlen(yaml), &f, &text) != OK) {
-        fail_msg("%s", text.text);
-    }
-    return f;
-}
 
 /* The port is the number of the site. */
 static void place(const struct run_file *f, uint32_t site, struct net_address *out, void *user)
@@ -55,7 +45,7 @@ static struct run_betweens *create(const struct run_file *f, uint32_t *places)
 
 static void test_each_site_is_told_where_the_others_are(void **state)
 {
-    struct run_file *f = parse(FILE_OF(THREE, ""));
+    struct run_file *f = testing_parse(FILE_OF(THREE, ""));
     uint32_t places = 0;
     struct run_betweens *b = create(f, &places);
     const struct node_between *second = run_between_at(b, 1);
@@ -75,7 +65,7 @@ static void test_each_site_is_told_where_the_others_are(void **state)
 
 static void test_without_a_word_it_is_as_by_default(void **state)
 {
-    struct run_file *f = parse(FILE_OF(THREE, ""));
+    struct run_file *f = testing_parse(FILE_OF(THREE, ""));
     uint32_t places = 0;
     struct run_betweens *b = create(f, &places);
     const struct node_between *got = run_between_at(b, 2);
@@ -102,7 +92,7 @@ static void test_without_a_word_it_is_as_by_default(void **state)
 
 static void test_every_choice_of_the_file_arrives(void **state)
 {
-    struct run_file *f = parse(
+    struct run_file *f = testing_parse(
         FILE_OF(THREE, "between:\n"
                        "  {preset: async, significance: product a b, grain: row, threshold: 2.5%,\n"
                        "   goal: cost, weight: sum, streams: 7, away: 0, leave_out: any,\n"
@@ -138,8 +128,9 @@ static void test_every_choice_of_the_file_arrives(void **state)
 
 static void test_a_product_of_tables_needs_them_on_one_lane(void **state)
 {
-    struct run_file *f = parse(FILE_OF("sites: [{region: eu, lanes: 2}, {region: us, lanes: 2}]\n",
-                                       "between: {significance: product a b}\n"));
+    struct run_file *f =
+        testing_parse(FILE_OF("sites: [{region: eu, lanes: 2}, {region: us, lanes: 2}]\n",
+                              "between: {significance: product a b}\n"));
     struct run_betweens *b = NULL;
     struct err_text text = {""};
     uint32_t places = 0;
@@ -164,7 +155,7 @@ static void test_one_site_is_told_nothing(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(yamls) / sizeof(yamls[0]); i++) {
-        struct run_file *f = parse(yamls[i]);
+        struct run_file *f = testing_parse(yamls[i]);
         uint32_t places = 0;
         struct run_betweens *b = create(f, &places);
 
@@ -197,7 +188,7 @@ static void test_a_budget_is_divided_and_the_smaller_one_counts(void **state)
         struct run_file *f;
 
         (void)snprintf(yaml, sizeof(yaml), "%s%s", FILE_OF(LANES, ""), cases[i].budget);
-        f = parse(yaml);
+        f = testing_parse(yaml);
         for (uint32_t s = 0; s < 3; s++) {
             assert_int_equal(run_between_budget(f, s), cases[i].bytes[s]);
         }
@@ -208,7 +199,7 @@ static void test_a_budget_is_divided_and_the_smaller_one_counts(void **state)
 static void test_free_links_are_not_limited_by_dollars(void **state)
 {
     struct run_file *f =
-        parse(FILE_OF("sites: [{region: eu}, {region: us}]\n", "budget: {max_usd: 1}\n"));
+        testing_parse(FILE_OF("sites: [{region: eu}, {region: us}]\n", "budget: {max_usd: 1}\n"));
 
     (void)state;
     assert_int_equal(run_between_budget(f, 0), 0);
@@ -218,8 +209,8 @@ static void test_free_links_are_not_limited_by_dollars(void **state)
 
 static void test_a_budget_is_for_the_model_at_full_size(void **state)
 {
-    struct run_file *f = parse(FILE_OF("sites: [{region: eu}, {region: us}]\n",
-                                       "budget: {max_gb: 4}\nlinks: {scale: 1/1000}\n"));
+    struct run_file *f = testing_parse(FILE_OF("sites: [{region: eu}, {region: us}]\n",
+                                               "budget: {max_gb: 4}\nlinks: {scale: 1/1000}\n"));
 
     (void)state;
     assert_int_equal(run_between_budget(f, 0), 2000000);
@@ -228,7 +219,7 @@ static void test_a_budget_is_for_the_model_at_full_size(void **state)
 
 static void test_memory_may_run_out(void **state)
 {
-    struct run_file *f = parse(FILE_OF(
+    struct run_file *f = testing_parse(FILE_OF(
         THREE, "between: {groups: [{name: a, sites: [eu, ap], hubs: {b: ap}}, {name: b, sites: "
                "[west]}]}\n"));
     struct run_betweens *b = NULL;

@@ -1,6 +1,7 @@
 /* What run files make of the links of their maps: scale, machines, lan. */
 
 #include "run/file.h"
+#include "run/testing.h"
 
 #include "base/mem.h"
 
@@ -26,20 +27,9 @@
     "job: {name: mf}\n"                                                                            \
     "stop: {clocks: 10}\n"
 
-static struct run_file *parse(const char *yaml)
-{
-    struct run_file *f = NULL;
-    struct err_text why = {""};
-
-    if (run_file_parse("r.yaml", NULL, yaml, strlen(yaml), &f, &why) != OK) {
-        fail_msg("%s", why.text);
-    }
-    return f;
-}
-
 static void test_without_links_the_map_is_as_it_is(void **state)
 {
-    struct run_file *f = parse(MAP REST);
+    struct run_file *f = testing_parse(MAP REST);
 
     (void)state;
     assert_true(topo_equal(f->map, f->topo));
@@ -51,7 +41,7 @@ static void test_without_links_the_map_is_as_it_is(void **state)
 
 static void test_every_rate_is_scaled_and_nothing_else(void **state)
 {
-    struct run_file *f = parse(MAP "links: {scale: 1/100}\n" REST);
+    struct run_file *f = testing_parse(MAP "links: {scale: 1/100}\n" REST);
     const struct topo_link *own = topo_link_between(f->topo, 0, 1);
     const struct topo_link *rest = topo_link_between(f->topo, 1, 0);
 
@@ -77,7 +67,7 @@ static void test_every_rate_is_scaled_and_nothing_else(void **state)
 static void test_machines_count_between_regions_and_not_inside(void **state)
 {
     struct run_file *f =
-        parse(MAP "links: {machines: 11, lan: {rate: 40gbit, delay: 50us}}\n" REST);
+        testing_parse(MAP "links: {machines: 11, lan: {rate: 40gbit, delay: 50us}}\n" REST);
 
     (void)state;
     assert_int_equal(topo_link_between(f->topo, 0, 1)->bytes_per_s, 110000000);
@@ -91,7 +81,7 @@ static void test_machines_count_between_regions_and_not_inside(void **state)
 
 static void test_a_part_of_the_lan_may_be_said(void **state)
 {
-    struct run_file *f = parse(MAP "links: {scale: 0.5, lan: {delay: 0}}\n" REST);
+    struct run_file *f = testing_parse(MAP "links: {scale: 0.5, lan: {delay: 0}}\n" REST);
 
     (void)state;
     assert_int_equal(topo_lan(f->topo)->bytes_per_s, 500000000);
@@ -121,11 +111,11 @@ static void test_what_is_printed_is_read_the_same(void **state)
         struct text out;
 
         (void)snprintf(yaml, sizeof(yaml), "%s%s%s", MAP, cases[i].said, REST);
-        f = parse(yaml);
+        f = testing_parse(yaml);
         assert_int_equal(text_init(&out, RUN_PRINT_BYTES_MAX), OK);
         run_file_print(f, &out);
         assert_non_null(strstr(out.chars, cases[i].printed));
-        again = parse(out.chars);
+        again = testing_parse(out.chars);
         assert_true(topo_equal(f->map, again->map));
         assert_true(topo_equal(f->topo, again->topo));
         assert_true(f->links.scale == again->links.scale);

@@ -2,6 +2,7 @@
  * backwards. The wrong ones are in file_wrong_test.c. */
 
 #include "run/file.h"
+#include "run/testing.h"
 
 #include "base/mem.h"
 #include "base/rng.h"
@@ -59,20 +60,9 @@ static const char everything[] =
     "machine: gpu\n"
     "budget: {max_usd: 5, max_gb: 20.5}\n" REST "faults: [at 3s kill site far for 1s]\n";
 
-static struct run_file *parse(const char *yaml)
-{
-    struct run_file *f = NULL;
-    struct err_text why = {""};
-
-    if (run_file_parse("r.yaml", NULL, yaml, strlen(yaml), &f, &why) != OK) {
-        fail_msg("%s", why.text);
-    }
-    return f;
-}
-
 static void test_sites_have_their_members_one_after_the_other(void **state)
 {
-    struct run_file *f = parse(everything);
+    struct run_file *f = testing_parse(everything);
 
     (void)state;
     assert_int_equal(f->sites_count, 3);
@@ -112,7 +102,7 @@ static void test_members_have_what_their_site_says_unless_they_say_it(void **sta
                                               {"ap", 2, 2, 3, 2, 15},
                                               {"ap", 2, 1, 1, 0.5, 16},
                                               {"us", 1, 1, 1, 1, 17}};
-    struct run_file *f = parse(everything);
+    struct run_file *f = testing_parse(everything);
 
     (void)state;
     for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++) {
@@ -135,7 +125,7 @@ static void test_members_have_what_their_site_says_unless_they_say_it(void **sta
 
 static void test_how_they_share_is_read(void **state)
 {
-    struct run_file *f = parse(everything);
+    struct run_file *f = testing_parse(everything);
     const struct run_between *b = &f->between;
 
     (void)state;
@@ -174,7 +164,7 @@ static void test_how_they_share_is_read(void **state)
 
 static void test_defaults_are_gaias(void **state)
 {
-    struct run_file *f = parse(TWO);
+    struct run_file *f = testing_parse(TWO);
 
     (void)state;
     assert_int_equal(f->between.preset, RUN_GAIA);
@@ -199,18 +189,18 @@ static void test_defaults_are_gaias(void **state)
 
 static void test_async_waits_for_nobody_unless_it_is_said(void **state)
 {
-    struct run_file *f = parse(TWO "between: {preset: async}\n");
+    struct run_file *f = testing_parse(TWO "between: {preset: async}\n");
 
     (void)state;
     assert_true(f->between.staleness == MIRROR_UNBOUNDED);
     assert_false(f->between.barrier);
     assert_true(f->between.fresh == 0);
     run_file_free(f);
-    f = parse(TWO "between: {preset: async, staleness: 7, barrier: true}\n");
+    f = testing_parse(TWO "between: {preset: async, staleness: 7, barrier: true}\n");
     assert_int_equal(f->between.staleness, 7);
     assert_true(f->between.barrier);
     run_file_free(f);
-    f = parse(TWO "between: {staleness: none}\n");
+    f = testing_parse(TWO "between: {staleness: none}\n");
     assert_true(f->between.staleness == MIRROR_UNBOUNDED);
     assert_true(f->between.barrier);
     run_file_free(f);
@@ -218,8 +208,8 @@ static void test_async_waits_for_nobody_unless_it_is_said(void **state)
 
 static void test_a_file_without_sites_is_one_site(void **state)
 {
-    struct run_file *f = parse("run: alone\n" MAP "servers: [{region: eu}, {region: us}]\n"
-                               "workers: [{region: us, count: 3}, {region: ap}]\n" REST);
+    struct run_file *f = testing_parse("run: alone\n" MAP "servers: [{region: eu}, {region: us}]\n"
+                                       "workers: [{region: us, count: 3}, {region: ap}]\n" REST);
 
     (void)state;
     assert_int_equal(f->parts_count, 0);
@@ -242,7 +232,7 @@ static void test_a_layout_makes_one_site_of_all(void **state)
 
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        struct run_file *f = parse(yamls[i]);
+        struct run_file *f = testing_parse(yamls[i]);
 
         assert_int_equal(f->parts_count, 2);
         assert_int_equal(f->sites_count, 1);
@@ -284,7 +274,7 @@ static void test_the_only_class_of_machines_is_the_default(void **state)
                        "  default_link: {rate: 100mbit, delay: 40ms}\n"
                        "sites: [{region: eu}, {region: us}]\n" REST,
                        cases[i].eu, cases[i].us);
-        f = parse(yaml);
+        f = testing_parse(yaml);
         assert_string_equal(f->machine, cases[i].class);
         assert_false(f->machine_said);
         run_file_free(f);
@@ -293,7 +283,7 @@ static void test_the_only_class_of_machines_is_the_default(void **state)
 
 static void test_faults_may_hit_all_of_a_site(void **state)
 {
-    struct run_file *f = parse(everything);
+    struct run_file *f = testing_parse(everything);
     struct run_fault_site hit;
 
     (void)state;
@@ -306,8 +296,8 @@ static void test_faults_may_hit_all_of_a_site(void **state)
     assert_false(run_fault_site(f, "storm from 1s to 2s every 1s", &hit));
     run_file_free(f);
     /* Whose server has that name. */
-    f = parse("run: x\n" MAP "sites: [{region: eu, servers: [{name: site}]}]\n" REST
-              "faults: [at 3s kill site for 1s]\n");
+    f = testing_parse("run: x\n" MAP "sites: [{region: eu, servers: [{name: site}]}]\n" REST
+                      "faults: [at 3s kill site for 1s]\n");
     assert_false(run_fault_site(f, f->faults[0].chars, &hit));
     run_file_free(f);
 }
@@ -324,7 +314,7 @@ static char *print(const struct run_file *f)
 
 static void test_what_is_printed_is_complete(void **state)
 {
-    struct run_file *f = parse(everything);
+    struct run_file *f = testing_parse(everything);
     char *printed = print(f);
 
     (void)state;
@@ -391,9 +381,9 @@ static void test_what_is_printed_is_read_the_same(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        struct run_file *f = parse(texts[i]);
+        struct run_file *f = testing_parse(texts[i]);
         char *first = print(f), *second;
-        struct run_file *again = parse(first);
+        struct run_file *again = testing_parse(first);
 
         second = print(again);
         assert_string_equal(first, second);
@@ -410,39 +400,10 @@ static void test_what_is_printed_is_read_the_same(void **state)
     }
 }
 
-/* Spoil a good file at random: an answer each time, and no complaint without a place. */
 static void test_spoilt_files_are_answered_with_a_place(void **state)
 {
-    static const char odd[] = "\n :[]{},-#&*!|>'\"%@`?~\t\\09aA\xc3\xff.";
-    struct rng rng;
-    uint32_t refused = 0;
-
     (void)state;
-    rng_init(&rng, 22);
-    for (uint32_t i = 0; i < 4000; i++) {
-        char copy[sizeof(everything)];
-        struct run_file *f = NULL;
-        struct err_text why = {""};
-        uint32_t line = 0, column = 0;
-        enum err rc;
-
-        memcpy(copy, everything, sizeof(copy));
-        for (uint64_t k = 0; k < 1 + rng_below(&rng, 4); k++) {
-            copy[rng_below(&rng, sizeof(copy) - 1)] = odd[rng_below(&rng, sizeof(odd) - 1)];
-        }
-        rc = run_file_parse("r.yaml", NULL, copy, sizeof(copy) - 1, &f, &why);
-        if (rc == OK) {
-            run_file_free(f);
-            continue;
-        }
-        refused++;
-        assert_int_equal(sscanf(why.text, "r.yaml:%u:%u: ", &line, &column), 2);
-        assert_in_range(line, 1, 50);
-        assert_true(column > 0);
-        assert_true(rc == ERR_MALFORMED || rc == ERR_TOO_BIG);
-        assert_null(strpbrk(why.text, "\n\033"));
-    }
-    assert_in_range(refused, 1000, 3999);
+    testing_spoil(everything, 22, 50);
 }
 
 static void test_memory_may_run_out(void **state)

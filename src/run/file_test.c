@@ -3,6 +3,8 @@
 
 #include "run/file.h"
 
+#include "run/testing.h"
+
 #include "base/mem.h"
 #include "base/rng.h"
 #include "sim/fabric.h"
@@ -440,39 +442,10 @@ static void test_random_runs_come_out_as_they_were_said(void **state)
     }
 }
 
-/* Spoil a good file at random: an answer each time, and no complaint without a place. */
 static void test_spoilt_files_are_answered_with_a_place(void **state)
 {
-    static const char odd[] = "\n :[]{},-#&*!|>'\"%@`?~\t\\09aA\xc3\xff.";
-    struct rng rng;
-    uint32_t refused = 0;
-
     (void)state;
-    rng_init(&rng, 21);
-    for (uint32_t i = 0; i < 4000; i++) {
-        char copy[sizeof(everything)];
-        struct run_file *f = NULL;
-        struct err_text why = {""};
-        uint32_t line = 0, column = 0;
-        enum err rc;
-
-        memcpy(copy, everything, sizeof(copy));
-        for (uint64_t k = 0; k < 1 + rng_below(&rng, 4); k++) {
-            copy[rng_below(&rng, sizeof(copy) - 1)] = odd[rng_below(&rng, sizeof(odd) - 1)];
-        }
-        rc = run_file_parse("r.yaml", NULL, copy, sizeof(copy) - 1, &f, &why);
-        if (rc == OK) {
-            run_file_free(f);
-            continue;
-        }
-        refused++;
-        assert_int_equal(sscanf(why.text, "r.yaml:%u:%u: ", &line, &column), 2);
-        assert_in_range(line, 1, 40);
-        assert_true(column > 0);
-        assert_true(rc == ERR_MALFORMED || rc == ERR_TOO_BIG);
-        assert_null(strpbrk(why.text, "\n\033"));
-    }
-    assert_in_range(refused, 1000, 3999);
+    testing_spoil(everything, 21, 40);
 }
 
 static void test_any_map_can_be_simulated(void **state)

@@ -4,9 +4,9 @@
 #include "base/mem.h"
 #include "run/hosts_ask.h"
 #include "run/live.h"
+#include "run/testing.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -120,22 +119,12 @@ static void stage_open(struct stage *s)
     stage_hosts(s, "hosts: [{name: a, region: eu}, {name: b, region: us}]");
 }
 
-static int stage_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
 static void stage_close(struct stage *s)
 {
-    /* Nobody is left behind. */
-    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-    assert_int_equal(errno, ECHILD);
+    testing_alone();
     run_file_free(s->file);
     run_hosts_free(s->hosts);
-    assert_int_equal(nftw(s->dir, stage_remove, 8, FTW_DEPTH | FTW_PHYS), 0);
+    testing_remove(s->dir);
 }
 
 static void stage_over(const struct run_picture *picture, const struct run_result *result,

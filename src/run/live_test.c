@@ -5,9 +5,9 @@
 
 #include "base/mem.h"
 #include "run/sites_file.h"
+#include "run/testing.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -110,21 +109,11 @@ static void stage_open(struct stage *s)
     assert_int_equal(run_file_parse("a.yaml", NULL, yaml, strlen(yaml), &s->file, &s->text), OK);
 }
 
-static int stage_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
 static void stage_close(struct stage *s)
 {
-    /* Nobody is left behind. */
-    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-    assert_int_equal(errno, ECHILD);
+    testing_alone();
     run_file_free(s->file);
-    assert_int_equal(nftw(s->dir, stage_remove, 8, FTW_DEPTH | FTW_PHYS), 0);
+    testing_remove(s->dir);
 }
 
 /* A link that is there until its orders end, and says what it carried. */

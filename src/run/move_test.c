@@ -4,6 +4,7 @@
 
 #include "run/backend.h"
 #include "run/cost.h"
+#include "run/testing.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,20 +31,9 @@
     "stop: {clocks: 10}\n"
 #define CENTRAL SITES "job: {name: mf, data_gb: 80}\nlayout: centralised\n"
 
-static struct run_file *parse(const char *yaml)
-{
-    struct run_file *f = NULL;
-    struct err_text why = {""};
-
-    if (run_file_parse("r.yaml", NULL, yaml, strlen(yaml), &f, &why) != OK) {
-        fail_msg("%s", why.text);
-    }
-    return f;
-}
-
 static void test_each_site_sends_its_part_and_all_at_once(void **state)
 {
-    struct run_file *f = parse(MAP(", small: 0.5") CENTRAL "lan_region: eu\n");
+    struct run_file *f = testing_parse(MAP(", small: 0.5") CENTRAL "lan_region: eu\n");
     struct run_move m;
 
     (void)state;
@@ -64,7 +54,7 @@ static void test_each_site_sends_its_part_and_all_at_once(void **state)
 /* 30 GB at 2 cents and 10 at 10; small machines: 3000.04 s here and there, 2000.09 s in ap. */
 static void test_traffic_and_machines_at_both_ends_are_paid(void **state)
 {
-    struct run_file *f = parse(MAP(", small: 0.36") CENTRAL "lan_region: eu\n");
+    struct run_file *f = testing_parse(MAP(", small: 0.36") CENTRAL "lan_region: eu\n");
     uint64_t machines = 0, transfer = 0;
     struct run_move m;
 
@@ -78,7 +68,7 @@ static void test_traffic_and_machines_at_both_ends_are_paid(void **state)
 
 static void test_without_small_machines_those_of_the_run_move(void **state)
 {
-    struct run_file *f = parse(MAP("") CENTRAL "lan_region: eu\n");
+    struct run_file *f = testing_parse(MAP("") CENTRAL "lan_region: eu\n");
     uint64_t machines = 0, transfer = 0;
     struct run_move m;
 
@@ -93,8 +83,8 @@ static void test_without_small_machines_those_of_the_run_move(void **state)
 /* Ten machines in each region, on a tenth of the links: as long, and ten times the machines. */
 static void test_rates_are_those_of_the_run_and_bytes_at_full_size(void **state)
 {
-    struct run_file *f =
-        parse(MAP(", small: 0.36") CENTRAL "lan_region: eu\nlinks: {scale: 1/10, machines: 10}\n");
+    struct run_file *f = testing_parse(MAP(", small: 0.36") CENTRAL
+                                       "lan_region: eu\nlinks: {scale: 1/10, machines: 10}\n");
     uint64_t machines = 0, transfer = 0;
     struct run_move m;
 
@@ -111,25 +101,26 @@ static void test_rates_are_those_of_the_run_and_bytes_at_full_size(void **state)
 /* To eu: 1.60 of traffic. To us: 50 GB at 9 cents. To ap: 70. */
 static void test_the_cheapest_region_is_the_default(void **state)
 {
-    struct run_file *f = parse(MAP(", small: 0.5") CENTRAL);
+    struct run_file *f = testing_parse(MAP(", small: 0.5") CENTRAL);
 
     (void)state;
     assert_string_equal(f->lan_region, "eu");
     assert_int_equal(f->sites_count, 1);
     assert_string_equal(f->sites[0].region_name, "eu");
     run_file_free(f);
-    f = parse(MAP(", small: 0.5") "sites: [{region: ap}, {region: us}]\nstop: {clocks: 1}\n"
-                                  "job: {name: mf, data_gb: 1}\nlayout: centralised\n");
+    f = testing_parse(MAP(", small: 0.5") "sites: [{region: ap}, {region: us}]\nstop: {clocks: 1}\n"
+                                          "job: {name: mf, data_gb: 1}\nlayout: centralised\n");
     assert_string_equal(f->lan_region, "us"); /* As dear there and back: cheaper machines. */
     run_file_free(f);
 }
 
 static void test_without_prices_the_fastest_way_is_the_default(void **state)
 {
-    struct run_file *f = parse("run: r\ntopology:\n  regions: [eu, us, ap]\n"
-                               "  links: [{from: us, to: ap, rate: 9MB/s, delay: 1ms, price: 9},\n"
-                               "          {from: eu, to: ap, rate: 9MB/s, delay: 1ms}]\n"
-                               "  default_link: {rate: 1MB/s, delay: 1ms, price: 0}\n" CENTRAL);
+    struct run_file *f =
+        testing_parse("run: r\ntopology:\n  regions: [eu, us, ap]\n"
+                      "  links: [{from: us, to: ap, rate: 9MB/s, delay: 1ms, price: 9},\n"
+                      "          {from: eu, to: ap, rate: 9MB/s, delay: 1ms}]\n"
+                      "  default_link: {rate: 1MB/s, delay: 1ms, price: 0}\n" CENTRAL);
     uint64_t machines, transfer;
     struct run_move m;
 
@@ -153,7 +144,7 @@ static void test_other_layouts_move_nothing(void **state)
 
         (void)snprintf(yaml, sizeof(yaml), "%slayout: %s\n",
                        MAP("") SITES "job: {name: mf, data_gb: 80}\n", layouts[i]);
-        f = parse(yaml);
+        f = testing_parse(yaml);
         run_move_of(f, &m);
         assert_false(m.moves);
         assert_int_equal(m.took_ns, 0);
@@ -167,7 +158,7 @@ static void test_other_layouts_move_nothing(void **state)
 
 static void test_what_was_moved_counts_as_traffic_at_full_size(void **state)
 {
-    struct run_file *f = parse(MAP("") CENTRAL "lan_region: eu\nlinks: {scale: 0.01}\n");
+    struct run_file *f = testing_parse(MAP("") CENTRAL "lan_region: eu\nlinks: {scale: 0.01}\n");
     struct run_traffic t;
 
     (void)state;

@@ -2,9 +2,10 @@
 
 #include "run/reading.h"
 
+#include "run/testing.h"
+
 #include "base/mem.h"
 
-#include <ftw.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,17 +77,9 @@ static void copy_remove(const struct copy *c, const char *file)
     assert_int_equal(unlink(path), 0);
 }
 
-static int copy_remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
 static void copy_close(struct copy *c)
 {
-    assert_int_equal(nftw(c->dir, copy_remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+    testing_remove(c->dir);
 }
 
 static void test_a_record_is_read_whole(void **state)

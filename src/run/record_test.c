@@ -2,9 +2,10 @@
 
 #include "run/record.h"
 
+#include "run/testing.h"
+
 #include "base/mem.h"
 
-#include <ftw.h>
 #include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
@@ -57,20 +58,12 @@ static void folder_open(struct folder *f)
     folder_open_with(f, yaml, 2);
 }
 
-static int folder_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
 static void folder_close(struct folder *f)
 {
     run_file_free(f->file);
     run_tally_destroy(f->tally);
     run_traffic_deinit(&f->traffic);
-    assert_int_equal(nftw(f->dir, folder_remove, 8, FTW_DEPTH | FTW_PHYS), 0);
+    testing_remove(f->dir);
 }
 
 /* A record below the folder, with folders in between that are not there yet. */

@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "run/page.h"
 #include "run/record.h"
+#include "run/testing.h"
 
-#include <ftw.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -315,14 +315,6 @@ static void test_the_largest_map_still_makes_a_small_page(void **state)
     run_reading_free(r);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
 static void test_a_page_is_kept_in_its_record_even_if_memory_runs_out_before(void **state)
 {
     static const char *const files[] = {"run.yaml",  "env.json",     "scalars.csv",
@@ -351,7 +343,7 @@ static void test_a_page_is_kept_in_its_record_even_if_memory_runs_out_before(voi
         assert_int_equal(access(path, F_OK) == 0, rc == OK);
     }
     assert_true(k > 30);
-    assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+    testing_remove(dir);
 }
 
 int main(void)

@@ -5,6 +5,7 @@
 #include "run/bill.h"
 #include "run/set.h"
 #include "run/sim.h"
+#include "run/testing.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -91,20 +92,9 @@ static void run_parsed(const struct run_file *f, struct seen *s)
     }
 }
 
-static struct run_file *parse(const char *yaml)
-{
-    struct err_text text = {""};
-    struct run_file *f = NULL;
-
-    if (run_file_parse("test.yaml", NULL, yaml, strlen(yaml), &f, &text) != OK) {
-        fail_msg("%s", text.text);
-    }
-    return f;
-}
-
 static void run_yaml(const char *yaml, struct seen *s)
 {
-    struct run_file *f = parse(yaml);
+    struct run_file *f = testing_parse(yaml);
 
     run_parsed(f, s);
     run_file_free(f);
@@ -202,7 +192,7 @@ static void test_every_job_learns_at_several_sites(void **state)
         (void)snprintf(yaml, sizeof(yaml),
                        NEAR THREE "job: {name: %s}\nevaluate: {every: 5}\nstop: {clocks: %u}\n",
                        jobs[i].job, jobs[i].clocks);
-        f = parse(yaml);
+        f = testing_parse(yaml);
         run_parsed(f, &s);
         rising = app_find(f->job.name)->rising;
         assert_int_equal(s.result.base.end, RUN_END_CLOCKS);
@@ -292,8 +282,8 @@ static void test_a_function_of_the_users_says_what_is_significant(void **state)
 
 static void test_a_library_that_is_not_there_is_refused_before_anything_starts(void **state)
 {
-    struct run_file *f =
-        parse(MAP THREE MF FORTY "between: {significance: custom a, library: /nowhere/a.so}\n");
+    struct run_file *f = testing_parse(
+        MAP THREE MF FORTY "between: {significance: custom a, library: /nowhere/a.so}\n");
     struct run_sim_result result;
     struct err_text text = {""};
 
@@ -413,7 +403,7 @@ static void test_every_layout_ends_when_it_has_converged(void **state)
                        MAP THREE MF "layout: %s\nevaluate: {every: 5}\n"
                                     "stop: {converged: {change: 0.5, clocks: 10}, clocks: 400}\n",
                        layouts[i]);
-        f = parse(yaml);
+        f = testing_parse(yaml);
         run_parsed(f, &s);
         assert_int_equal(s.result.base.end, RUN_END_CONVERGED);
         assert_true(s.scored >= 15 && s.scored < 400);
@@ -551,7 +541,7 @@ static void test_storms_are_survived(void **state)
                                     "compute: {gflops: 0.0015}\n"
                                     "faults: [storm from 500ms to 4s every 200ms]\n",
                        syncs[i % 2]);
-        f = parse(yaml);
+        f = testing_parse(yaml);
         f->seed = 300 + i;
         run_parsed(f, &s);
         if (s.result.base.end != RUN_END_CLOCKS) {
@@ -569,10 +559,10 @@ static void test_storms_are_survived(void **state)
 static void test_a_fault_of_a_site_is_refused_with_its_line(void **state)
 {
     struct err_text text = {""};
-    struct run_file *f = parse(MAP THREE MF FORTY "faults:\n"
-                                                  "  - at 1s kill site eu for 2s\n"
-                                                  "  - at 2s kill site us for nothing\n"
-                                                  "  - at 2s kill w0 for 1s\n");
+    struct run_file *f = testing_parse(MAP THREE MF FORTY "faults:\n"
+                                                          "  - at 1s kill site eu for 2s\n"
+                                                          "  - at 2s kill site us for nothing\n"
+                                                          "  - at 2s kill w0 for 1s\n");
 
     (void)state;
     assert_int_equal(run_sim_check(f, "test.yaml", &text), ERR_MALFORMED);
@@ -583,28 +573,13 @@ static void test_a_fault_of_a_site_is_refused_with_its_line(void **state)
 /* Every allocation that is not a host's. */
 static void test_no_memory_is_told(void **state)
 {
-    struct run_watcher watcher = {.row = NULL};
-    struct run_file *f =
-        parse(MAP "sites: [{region: eu}, {region: us}]\nbetween:\n"
-                  "  groups: [{name: a, sites: [eu], hubs: {b: eu}}, {name: b, sites: [us]}]\n"
-                  "job: {name: synthetic, options: {elements: 100}}\nstop: {clocks: 2}\n");
-    enum err rc = ERR_NOMEM;
-    uint64_t k;
+    struct run_file *f = testing_parse(
+        MAP "sites: [{region: eu}, {region: us}]\nbetween:\n"
+            "  groups: [{name: a, sites: [eu], hubs: {b: eu}}, {name: b, sites: [us]}]\n"
+            "job: {name: synthetic, options: {elements: 100}}\nstop: {clocks: 2}\n");
 
     (void)state;
-    for (k = 1; rc == ERR_NOMEM; k++) {
-        struct run_sim_result result;
-        struct err_text text = {""};
-
-        mem_fail_at(k, 1);
-        rc = run_sim(f, &watcher, NULL, &result, &text);
-        mem_fail_at(0, 0);
-        if (rc == ERR_NOMEM) {
-            assert_non_null(strstr(text.text, "no memory"));
-        }
-    }
-    assert_int_equal(rc, OK);
-    assert_true(k > 30);
+    testing_starve(f, 30);
     run_file_free(f);
 }
 

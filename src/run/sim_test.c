@@ -3,6 +3,8 @@
 
 #include "run/sim.h"
 
+#include "run/testing.h"
+
 #include "base/mem.h"
 
 #include <inttypes.h>
@@ -129,17 +131,6 @@ static void seen_tables(struct run_trainer *t, uint32_t rank, uint64_t clock, vo
     }
 }
 
-static struct run_file *parse(const char *yaml)
-{
-    struct err_text text = {""};
-    struct run_file *f = NULL;
-
-    if (run_file_parse("test.yaml", NULL, yaml, strlen(yaml), &f, &text) != OK) {
-        fail_msg("%s", text.text);
-    }
-    return f;
-}
-
 static void run_parsed(const struct run_file *f, struct seen *s)
 {
     struct run_watcher watcher = {.row = seen_row,
@@ -161,7 +152,7 @@ static void run_parsed(const struct run_file *f, struct seen *s)
 
 static void run_yaml(const char *yaml, struct seen *s)
 {
-    struct run_file *f = parse(yaml);
+    struct run_file *f = testing_parse(yaml);
 
     run_parsed(f, s);
     run_file_free(f);
@@ -630,7 +621,7 @@ static void test_storms_are_survived(void **state)
                        "evaluate: {every: 5}\nstop: {clocks: 60}\nsync: %s"
                        "faults: [storm from 1s to 12s every 500ms]\n",
                        syncs[i % 4]);
-        f = parse(yaml_of(THREE_SERVERS, THREE_WORKERS, rest));
+        f = testing_parse(yaml_of(THREE_SERVERS, THREE_WORKERS, rest));
         f->seed = 100 + i;
         run_parsed(f, &s);
         if (s.end != RUN_END_CLOCKS || s.last_clock != 60) {
@@ -648,7 +639,7 @@ static void expect_refused(const char *yaml, enum err rc, const char *complaint)
     struct run_watcher watcher = {.row = NULL};
     struct run_sim_result result;
     struct err_text text = {""};
-    struct run_file *f = parse(yaml);
+    struct run_file *f = testing_parse(yaml);
     enum err got = run_sim(f, &watcher, NULL, &result, &text);
 
     if (got != rc || strstr(text.text, complaint) == NULL) {
@@ -671,9 +662,10 @@ static void test_a_job_that_cannot_be_is_refused_before_anything_starts(void **s
 static void test_a_fault_that_cannot_be_is_refused_with_its_line(void **state)
 {
     struct err_text text = {""};
-    struct run_file *f = parse(yaml_of(ONE_SERVER, "[{region: eu}]",
-                                       "job: {name: mf}\nstop: {clocks: 5}\nfaults:\n"
-                                       "  - at 1s kill s0 for 2s\n  - at 2s slow eu us 200%\n"));
+    struct run_file *f =
+        testing_parse(yaml_of(ONE_SERVER, "[{region: eu}]",
+                              "job: {name: mf}\nstop: {clocks: 5}\nfaults:\n"
+                              "  - at 1s kill s0 for 2s\n  - at 2s slow eu us 200%\n"));
 
     (void)state;
     assert_int_equal(run_sim_check(f, "test.yaml", &text), ERR_MALFORMED);
@@ -687,25 +679,10 @@ static void test_no_memory_is_told(void **state)
     const char *yaml = yaml_of(ONE_SERVER, "[{region: eu}]",
                                "job: {name: synthetic, options: {elements: 100}}\n"
                                "stop: {clocks: 2}\nfaults: [at 1s kill w0 for 1s]\n");
-    struct run_watcher watcher = {.row = NULL};
-    struct run_file *f = parse(yaml);
-    enum err rc = ERR_NOMEM;
-    uint64_t k;
+    struct run_file *f = testing_parse(yaml);
 
     (void)state;
-    for (k = 1; rc == ERR_NOMEM; k++) {
-        struct run_sim_result result;
-        struct err_text text = {""};
-
-        mem_fail_at(k, 1);
-        rc = run_sim(f, &watcher, NULL, &result, &text);
-        mem_fail_at(0, 0);
-        if (rc == ERR_NOMEM) {
-            assert_non_null(strstr(text.text, "no memory"));
-        }
-    }
-    assert_int_equal(rc, OK);
-    assert_true(k > 20);
+    testing_starve(f, 20);
     run_file_free(f);
 }
 
