@@ -14,6 +14,7 @@
 
 enum {
     VIEW_BAR = 24,         /* Cells of the bar of clocks. */
+    VIEW_PACE_CLOCKS = 3,  /* Fewer say little about how many there are a second. */
     VIEW_CURVE = 32,       /* Cells of the curve of the objective. */
     VIEW_REGIONS_MAX = 12, /* Lines of a screen; then they share one. */
     VIEW_LINKS_MAX = 12,   /* Lines of the table. */
@@ -83,6 +84,18 @@ static void view_curve(const struct run_view *v, struct text *out)
 
 /* Parts of the screen. */
 
+/* Clocks a second: lately, or if those were few since the beginning. */
+static double view_pace(const struct run_view *v, uint64_t clock)
+{
+    const struct run_picture *p = v->picture;
+    uint64_t lately = clock - v->clock_before;
+
+    if (lately < VIEW_PACE_CLOCKS && !p->simulated && p->now_ns > 0) {
+        return (double)clock * 1e9 / (double)p->now_ns;
+    }
+    return (double)lately / v->seconds;
+}
+
 static void view_head(const struct run_view *v, struct text *out)
 {
     const struct run_picture *p = v->picture;
@@ -102,7 +115,7 @@ static void view_head(const struct run_view *v, struct text *out)
     view_time(p->now_ns, &t);
     text_add(&t, p->simulated ? " of virtual time" : "");
     if (v->seconds > 0 && clock >= v->clock_before) {
-        text_addf(&t, ", %.3g clocks/s", (double)(clock - v->clock_before) / v->seconds);
+        text_addf(&t, ", %.3g clocks/s", view_pace(v, clock));
     }
     view_add_line(v, line, out);
 }

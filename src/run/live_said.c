@@ -111,6 +111,18 @@ static void live_worker_said(struct live_member *m, const char *kind, const json
     }
 }
 
+/* Does a worker wait? It asked for what is not there yet, or is ahead of the others. */
+static bool live_waits(const json_t *status, const json_t *member)
+{
+    const char *barrier = json_string_value(json_object_get(status, "barrier"));
+    json_int_t version = json_integer_value(json_object_get(status, "version"));
+    json_int_t staleness = json_integer_value(json_object_get(status, "staleness"));
+
+    return json_integer_value(json_object_get(member, "held")) > 0 ||
+           (barrier != NULL && strcmp(barrier, "tap") != 0 &&
+            json_integer_value(json_object_get(member, "clock")) - staleness > version);
+}
+
 static void live_seen(struct live *l, uint32_t lane, const json_t *status)
 {
     const json_t *members = json_object_get(status, "members");
@@ -126,8 +138,7 @@ static void live_seen(struct live *l, uint32_t lane, const json_t *status)
         struct live_member *m = name == NULL ? NULL : live_find(l, name);
 
         if (m != NULL && !m->server) {
-            m->state =
-                json_is_true(json_object_get(member, "waited_for")) ? "computing" : "waiting";
+            m->state = live_waits(status, member) ? "waiting" : "computing";
         }
     }
 }
