@@ -45,6 +45,8 @@ struct stage {
     uint32_t stop_at_tick;
     char notice[128];
     char left_out[128];
+    const char *await; /* Stop when the workers are shown so, as "waiting computing". */
+    bool met;
     size_t links;
     const char *link; /* What a link does: shell; NULL: nothing but be there. */
 };
@@ -79,13 +81,20 @@ static enum run_wish stage_tick(void *user)
     struct stage *s = user;
 
     s->ticks++;
+    if (s->met) {
+        return RUN_WISH_STOP;
+    }
     return s->stop_at_tick != 0 && s->ticks >= s->stop_at_tick ? RUN_WISH_STOP : RUN_WISH_PICTURE;
 }
 
 static void stage_show(const struct run_picture *picture, void *user)
 {
-    (void)user;
+    struct stage *s = user;
+    char states[64];
+
     assert_false(picture->simulated);
+    (void)snprintf(states, sizeof(states), "%s %s", picture->states[0], picture->states[1]);
+    s->met = s->met || (s->await != NULL && strcmp(states, s->await) == 0);
 }
 
 static void stage_over(const struct run_picture *picture, const struct run_result *result,
@@ -189,6 +198,36 @@ static void test_members_that_say_sense_are_counted(void **state)
     assert_string_equal(s.notice, "hear \a hear");
     assert_int_equal(s.result.kills, 0);
     stage_close(&s);
+}
+
+/* Who asked for what is not there yet waits, and who is ahead; nobody else. */
+static void test_servers_say_which_workers_wait(void **state)
+{
+    static const char *const members[][2] = {
+        {"{\"name\":\"w0\",\"clock\":1,\"held\":2},{\"name\":\"w1\",\"clock\":1}",
+         "waiting computing"},
+        {"{\"name\":\"w0\",\"clock\":1},{\"name\":\"w1\",\"clock\":2}", "computing waiting"},
+        {"{\"name\":\"w0\",\"clock\":1},{\"name\":\"w1\",\"clock\":1}", "computing computing"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        char serve[512];
+        struct stage s;
+
+        stage_open(&s);
+        s.await = members[i][1];
+        (void)snprintf(serve, sizeof(serve),
+                       "echo '{\"event\":\"ready\"}'\nwhile sleep 0.01; do\n"
+                       "echo '{\"event\":\"status\",\"lane\":0,\"status\":{\"barrier\":\"bsp\","
+                       "\"version\":1,\"members\":[%s]}}'\ndone",
+                       members[i][0]);
+        stage_program(&s, serve,
+                      "echo '{\"event\":\"joined\",\"clock\":1}'\nexec tail -f /dev/null");
+        assert_int_equal(stage_run(&s), OK);
+        assert_int_equal(s.result.base.end, RUN_END_INTERRUPTED);
+        stage_close(&s);
+    }
 }
 
 static void test_members_that_say_nonsense_do_no_harm(void **state)
@@ -598,6 +637,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_members_that_say_sense_are_counted),
+        cmocka_unit_test(test_servers_say_which_workers_wait),
         cmocka_unit_test(test_members_that_say_nonsense_do_no_harm),
         cmocka_unit_test(test_a_server_that_dies_at_once_is_the_end),
         cmocka_unit_test(test_an_error_of_a_member_is_told_in_its_words),
