@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/security.h"
+#include "emu/lab.h"
 #include "loop/clock.h"
 #include "run/bill.h"
 #include "run/live.h"
@@ -290,7 +291,18 @@ static enum cli_exit run_guess(struct cli_context *ctx, const struct run_file *f
     return status;
 }
 
-/* What is asked of other machines is asked before there is a record. */
+/* A lab that cannot be leaves no record. */
+static enum cli_exit run_check_lab(struct cli_context *ctx)
+{
+    struct err_text text = {""};
+
+    if (strcmp(cli_text(ctx, "on"), "lab") != 0 || lab_able(&text) == OK) {
+        return CLI_DONE;
+    }
+    return cli_error(ctx, CLI_ERROR_LAB_REFUSED, NULL, "%s", text.text);
+}
+
+/* What is asked of this machine and of others is asked before there is a record. */
 static enum cli_exit run_real(struct cli_context *ctx, const struct run_file *f)
 {
     struct run_far far = {.hosts = NULL};
@@ -298,6 +310,9 @@ static enum cli_exit run_real(struct cli_context *ctx, const struct run_file *f)
     char program[PATH_MAX];
     enum cli_exit status = run_program(ctx, program, sizeof(program));
 
+    if (status == CLI_DONE) {
+        status = run_check_lab(ctx);
+    }
     if (status == CLI_DONE) {
         status = run_far_open(ctx, f, program, &far);
     }

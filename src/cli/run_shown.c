@@ -103,7 +103,7 @@ static void shown_event(int64_t now_ns, const char *kind, const char *who, const
     } else if (strcmp(kind, "look") == 0) {
         run_shown_clear(s);
         cli_next(s->ctx, "%s (in another terminal)", text);
-    } else if (strcmp(kind, "kept") == 0) {
+    } else if (strcmp(kind, "kept") == 0 || strcmp(kind, "note") == 0) {
         run_shown_clear(s);
         cli_note(s->ctx, "%s", text);
     } else if (shown_is_news(kind)) {

@@ -27,6 +27,10 @@ struct lab_config {
     void *user;
 };
 
+/* Can this machine have one? It is tried, and nothing is left of it. ERR_REFUSED with @text if not,
+ * as below; ERR_IO, ERR_NOMEM. Any thread, also while others run. */
+MUST_USE enum err lab_able(struct err_text *text);
+
 /* Set it up. ERR_REFUSED with @text: this machine cannot, and what to do; ERR_IO, ERR_NOMEM.
  * Nothing is left after an error. Not while other threads run: the process visits the namespaces.
  */

@@ -102,7 +102,7 @@ static void lab_is_ready(struct live *l, const json_t *news)
     }
     g->notes = json_incref(notes);
     for (size_t i = 0; i < json_array_size(notes); i++) {
-        live_event(l, "notice", "lab", "%s", json_string_value(json_array_get(notes, i)));
+        live_event(l, "note", "lab", "%s", json_string_value(json_array_get(notes, i)));
     }
     g->ready = true;
     live_ground_ready(l);
