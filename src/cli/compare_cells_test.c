@@ -27,7 +27,7 @@ static void add(struct compare *c, const char *name, const char *end, double tim
                               .outcome = {.clocks = 40,
                                           .time_s = time_s,
                                           .objective = 0.125,
-                                          .small = 0.952,
+                                          .small = {0.3, 0.6, 0.952, 0.99, 1},
                                           .wan_bytes = 1500,
                                           .priced = true,
                                           .cost = {.total = usd}},
@@ -167,6 +167,9 @@ static void test_the_table_has_all_cells_and_what_became_of_them(void **state)
     expect("    gaia-bsp                 5.50              -         -      1.10  reached\n");
     expect("  bad (sim)\n    failed: lan, which sets the goal: no\n");
     expect("  late (sim)\n    did not begin\n");
+    set.show = RUN_SHOW_INSIGNIFICANT;
+    view();
+    expect("      at most 0.01%: 30.0 %, 0.1%: 60.0 %, 1%: 95.2 %, 5%: 99.0 %, 10%: 100.0 %\n");
     s.cells[0].chosen = false;
     s.cells[1].state = COMPARE_CELL_CUT;
     with[1].goal.there = false;

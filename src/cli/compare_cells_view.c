@@ -78,7 +78,7 @@ double compare_cells_value(const struct compare_cells *s, uint32_t cell, uint32_
     case RUN_SHOW_BYTES:
         return (double)c->runs[run].outcome.wan_bytes;
     case RUN_SHOW_INSIGNIFICANT:
-        return c->runs[run].outcome.small;
+        return c->runs[run].outcome.small[RUN_PART_ONE_PERCENT];
     case RUN_SHOW_OBJECTIVE:
     case RUN_SHOWS:
         break;
@@ -214,6 +214,17 @@ static void view_ratio(struct text *out, int columns, double value)
     view_cell(out, columns, isfinite(value) ? chars : "-");
 }
 
+/* The same by other thresholds. */
+static void view_parts(const struct run_outcome *o, struct text *out)
+{
+    text_add(out, "      at most ");
+    for (uint32_t i = 0; i < RUN_PARTS; i++) {
+        text_addf(out, "%s%s: ", i > 0 ? ", " : "", run_part_names[i]);
+        compare_cells_figure(RUN_SHOW_INSIGNIFICANT, o->small[i], out);
+    }
+    text_add(out, "\n");
+}
+
 static void view_run(const struct compare_cells *s, uint32_t cell, uint32_t run, struct text *out)
 {
     const struct compare *c = s->cells[cell].c;
@@ -239,6 +250,9 @@ static void view_run(const struct compare_cells *s, uint32_t cell, uint32_t run,
         text_addf(out, ": %s", r->why.text);
     }
     text_add(out, "\n");
+    if (r->known && s->set->show == RUN_SHOW_INSIGNIFICANT) {
+        view_parts(&r->outcome, out);
+    }
 }
 
 static void view_one(const struct compare_cells *s, uint32_t index, bool color, struct text *out)
@@ -309,7 +323,7 @@ static void csv_run(const struct compare_cells *s, uint32_t cell, uint32_t run, 
     csv_real(r->known ? compare_time(c, run) : (double)NAN, out);
     csv_real(r->known ? (double)r->outcome.wan_bytes : (double)NAN, out);
     csv_real(r->known && r->outcome.priced ? r->outcome.cost.total : (double)NAN, out);
-    csv_real(r->known ? r->outcome.small : (double)NAN, out);
+    csv_real(r->known ? r->outcome.small[RUN_PART_ONE_PERCENT] : (double)NAN, out);
     csv_real(r->known ? r->outcome.objective : (double)NAN, out);
     text_add(out, "\n");
 }

@@ -123,19 +123,29 @@ static json_int_t worker_ago(int64_t then_ns)
     return clock_mono_ns() - then_ns;
 }
 
+static json_t *worker_large(const struct run_clock *c)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < RUN_PARTS; i++) {
+        (void)json_array_append_new(list, json_integer((json_int_t)c->large[i]));
+    }
+    return list;
+}
+
 static void worker_clock_json(struct worker *w, struct run_process *p, const struct run_clock *c)
 {
     struct run_process_lane lanes[NODE_LANES_MAX];
     uint32_t count = run_process_traffic(p, lanes, NODE_LANES_MAX);
 
-    worker_json(w, json_pack("{s:s, s:I, s:I, s:I, s:b, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:o}",
+    worker_json(w, json_pack("{s:s, s:I, s:I, s:I, s:b, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:o}",
                              "event", "clock", "ago_ns", worker_ago(c->ended_ns), "clock",
                              (json_int_t)c->clock, "next", (json_int_t)c->next, "rebased",
                              (int)c->rebased, "samples", (json_int_t)c->samples, "loss_sum",
                              worker_real(c->loss_sum), "read_ns", (json_int_t)c->read_ns,
                              "compute_ns", (json_int_t)c->compute_ns, "end_ns",
                              (json_int_t)c->end_ns, "elements", (json_int_t)c->elements, "large",
-                             (json_int_t)c->large, "lanes", worker_lanes(lanes, count)));
+                             worker_large(c), "lanes", worker_lanes(lanes, count)));
 }
 
 /* How it goes, now and then. */

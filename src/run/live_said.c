@@ -44,11 +44,35 @@ static int64_t live_when(const struct live_member *m, const json_t *event)
                : now_ns;
 }
 
+/* How many of its changes were large; of what makes no sense nothing counts. */
+static void live_worker_sizes(const json_t *event, struct run_clock *c)
+{
+    const json_t *large = json_object_get(event, "large");
+    json_int_t most = json_integer_value(json_object_get(event, "elements"));
+    uint64_t counts[RUN_PARTS];
+
+    if (json_array_size(large) != RUN_PARTS || most < 0) {
+        return;
+    }
+    c->elements = (uint64_t)most;
+    for (uint32_t i = 0; i < RUN_PARTS; i++) {
+        json_int_t count = json_integer_value(json_array_get(large, i));
+
+        if (count < 0 || count > most) {
+            c->elements = 0;
+            return;
+        }
+        most = count; /* What is larger than a large part is larger than a small one. */
+        counts[i] = (uint64_t)count;
+    }
+    memcpy(c->large, counts, sizeof(counts));
+}
+
 static void live_worker_clock(struct live_member *m, const json_t *event)
 {
     struct run_clock c = {.rebased = json_is_true(json_object_get(event, "rebased")),
                           .loss_sum = live_real(event, "loss_sum")};
-    int64_t clock, next, samples, elements, large;
+    int64_t clock, next, samples;
 
     if (!live_field(event, "clock", &clock) || !live_field(event, "next", &next) ||
         !live_field(event, "samples", &samples) || !live_field(event, "read_ns", &c.read_ns) ||
@@ -56,11 +80,7 @@ static void live_worker_clock(struct live_member *m, const json_t *event)
         !live_field(event, "end_ns", &c.end_ns) || clock < 1 || next <= clock || samples < 0) {
         return;
     }
-    if (live_field(event, "elements", &elements) && live_field(event, "large", &large) &&
-        large >= 0 && large <= elements) {
-        c.elements = (uint64_t)elements;
-        c.large = (uint64_t)large;
-    }
+    live_worker_sizes(event, &c);
     c.clock = (uint64_t)clock;
     c.next = (uint64_t)next;
     c.ended_ns = live_when(m, event);

@@ -116,8 +116,12 @@ enum err run_outcome_parse(const struct json_t *summary, struct run_outcome *out
                                 .accuracy = outcome_real(summary, "accuracy"),
                                 .scale = outcome_real(summary, "scale"),
                                 .move_s = outcome_real(summary, "move_s"),
-                                .small = outcome_real(summary, "insignificant"),
                                 .rising = json_is_true(json_object_get(summary, "rising"))};
+    for (uint32_t i = 0; i < RUN_PARTS; i++) {
+        out->small[i] =
+            outcome_real(json_object_get(summary, "insignificant_at"), run_part_names[i]);
+    }
+    out->small[RUN_PART_ONE_PERCENT] = outcome_real(summary, "insignificant");
     outcome_text(summary, "run", out->run, sizeof(out->run));
     outcome_text(summary, "layout", out->layout, sizeof(out->layout));
     outcome_text(summary, "end", out->end, sizeof(out->end));

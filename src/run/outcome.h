@@ -6,6 +6,7 @@
 #define RUN_OUTCOME_H
 
 #include "base/err.h"
+#include "run/trainer.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,9 +48,9 @@ struct run_outcome {
     bool priced; /* The cost is known; else .note says which price is missing. */
     struct run_outcome_cost cost;
     struct err_text note;
-    double insignificant; /* Part of the elements of all sites, 0 to 1. */
-    double small;         /* Part of all single changes of workers, 0 to 1. */
-    double compute_s;     /* Sums over all workers, as the next two. */
+    double insignificant;    /* Part of the elements of all sites, 0 to 1. */
+    double small[RUN_PARTS]; /* Part of all single changes of workers, 0 to 1, by run_parts[]. */
+    double compute_s;        /* Sums over all workers, as the next two. */
     double read_s;
     double end_s;
     double waited_clock_s;   /* Sums over all sites: readers waited for another site's clock, */

@@ -463,15 +463,25 @@ static json_t *record_workers(const struct run_picture *p)
 }
 
 /* The part of all single changes of workers that were small; null: not known. */
-static json_t *record_insignificant(const struct run_picture *p)
+static json_t *record_insignificant(const struct run_picture *p, uint32_t part)
 {
     uint64_t elements = 0, large = 0;
 
     for (uint32_t i = 0; i < run_tally_workers(p->tally); i++) {
         elements += run_tally_worker(p->tally, i)->elements;
-        large += run_tally_worker(p->tally, i)->large;
+        large += run_tally_worker(p->tally, i)->large[part];
     }
     return elements == 0 ? json_null() : json_real(1 - (double)large / (double)elements);
+}
+
+static json_t *record_insignificant_at(const struct run_picture *p)
+{
+    json_t *parts = json_object();
+
+    for (uint32_t i = 0; i < RUN_PARTS; i++) {
+        (void)json_object_set_new(parts, run_part_names[i], record_insignificant(p, i));
+    }
+    return parts;
 }
 
 static json_t *record_traffic(const struct run_picture *p)
@@ -603,8 +613,7 @@ struct json_t *run_summary(const struct run_picture *p, const char *backend,
     const struct run_tally_score *score = run_tally_score(p->tally);
     json_t *summary = json_pack(
         "{s:i, s:s, s:s, s:s?, s:s, s:s, s:s, s:f, s:I, s:o, s:s, s:b, s:I, s:o, s:o, s:f, s:o, "
-        "s:f, "
-        "s:I, s:n, s:o, s:o}",
+        "s:o, s:f, s:I, s:n, s:o, s:o}",
         "schema", RUN_RECORD_SCHEMA, "run", p->file->name, "job", p->file->job.name, "layout",
         p->file->parts_count > 0 ? run_layout_name(p->file->layout) : NULL, "backend", backend,
         "end", run_end_name(result->end), "why", result->text.text, "time_s",
@@ -612,9 +621,10 @@ struct json_t *run_summary(const struct run_picture *p, const char *backend,
         record_real(run_tally_last(p->tally)->loss), "objective_is", p->job->objective, "rising",
         (int)p->job->rising, "evaluated", (json_int_t)score->clock, "objective",
         record_real(score->objective), "accuracy", record_real(score->accuracy), "waiting",
-        run_tally_waiting(p->tally), "insignificant", record_insignificant(p), "scale",
-        p->file->links.scale, "wan_bytes", (json_int_t)run_traffic_total(p->traffic), "wan_usd",
-        "workers", record_workers(p), "links", record_traffic(p));
+        run_tally_waiting(p->tally), "insignificant", record_insignificant(p, RUN_PART_ONE_PERCENT),
+        "insignificant_at", record_insignificant_at(p), "scale", p->file->links.scale, "wan_bytes",
+        (json_int_t)run_traffic_total(p->traffic), "wan_usd", "workers", record_workers(p), "links",
+        record_traffic(p));
 
     if (summary != NULL) {
         record_move(p, summary);

@@ -201,7 +201,9 @@ void run_tally_clock(struct run_tally *t, uint32_t rank, const struct run_clock 
     w->rebased += c->rebased;
     w->samples += c->samples;
     w->elements += c->elements;
-    w->large += c->large;
+    for (uint32_t i = 0; i < RUN_PARTS; i++) {
+        w->large[i] += c->large[i];
+    }
     w->read_ns += c->read_ns;
     w->compute_ns += c->compute_ns;
     w->end_ns += c->end_ns;

@@ -41,7 +41,7 @@ struct run_tally_worker {
     uint64_t evaluated; /* The last clock that it judged. */
     double samples;
     uint64_t elements; /* As in struct run_clock. */
-    uint64_t large;
+    uint64_t large[RUN_PARTS];
     int64_t read_ns;
     int64_t compute_ns;
     int64_t end_ns;

@@ -23,19 +23,25 @@
 
 struct run_trainer;
 
+/* How large a change of a parameter is, as a part of what it becomes: of these each is counted that
+ * is larger. Gaia's figure 5 has thresholds from 0.01 to 10 %; its filter begins with 1 %. */
+enum { RUN_PARTS = 5, RUN_PART_ONE_PERCENT = 2 };
+extern const float run_parts[RUN_PARTS];
+extern const char *const run_part_names[RUN_PARTS]; /* "0.01%" */
+
 /* What became of one clock. Times are of the loop's clock. */
 struct run_clock {
     uint64_t clock;
     uint64_t next; /* The one to compute now. */
     bool rebased;  /* A lane had left the worker out meanwhile: it may not count. */
     uint32_t samples;
-    double loss_sum;    /* Not finite: the job has diverged. */
-    uint64_t elements;  /* Of its update ... */
-    uint64_t large;     /* ... those that change the parameter by more than a part of a hundred. */
-    int64_t read_ns;    /* Until all that the step needs was there. */
-    int64_t compute_ns; /* In the owner's hands. */
-    int64_t end_ns;     /* To send the update and get past the barrier. */
-    int64_t ended_ns;   /* When that was. */
+    double loss_sum;           /* Not finite: the job has diverged. */
+    uint64_t elements;         /* Of its update ... */
+    uint64_t large[RUN_PARTS]; /* ... those that change the parameter by more than run_parts[]. */
+    int64_t read_ns;           /* Until all that the step needs was there. */
+    int64_t compute_ns;        /* In the owner's hands. */
+    int64_t end_ns;            /* To send the update and get past the barrier. */
+    int64_t ended_ns;          /* When that was. */
 };
 
 struct run_evaluation {

@@ -6,7 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-#define TRAINER_LARGE 0.01F
+enum { TRAINER_BLOCK = 1 << 30 }; /* Changes that are counted at once. */
+
+const float run_parts[RUN_PARTS] = {0.0001F, 0.001F, 0.01F, 0.05F, 0.1F};
+const char *const run_part_names[RUN_PARTS] = {"0.01%", "0.1%", "1%", "5%", "10%"};
 
 enum err run_trainer_schemas(struct run_trainer *t, struct err_text *text)
 {
@@ -45,6 +48,25 @@ void run_trainer_free_tables(struct run_trainer *t)
     }
 }
 
+/* Counters of 32 bits: compilers then take several changes at once. */
+static void trainer_weigh_block(const float *update, const float *values, uint32_t count,
+                                float rate, uint64_t *large)
+{
+    uint32_t sums[RUN_PARTS] = {0};
+
+    for (uint32_t i = 0; i < count; i++) {
+        float change = rate * update[i];
+        float size = fabsf(change), value = fabsf(values[i] + change);
+
+        for (uint32_t k = 0; k < RUN_PARTS; k++) {
+            sums[k] += size > run_parts[k] * value;
+        }
+    }
+    for (uint32_t k = 0; k < RUN_PARTS; k++) {
+        large[k] += sums[k];
+    }
+}
+
 /* Gaia's measure (its figure 5): the update by the value that it leads to. What an update does to
  * others' momentum is not seen here. */
 static void trainer_weigh_table(struct run_trainer *t, const struct trainer_table *table,
@@ -57,10 +79,12 @@ static void trainer_weigh_table(struct run_trainer *t, const struct trainer_tabl
                  (mean ? (float)t->config.workers : 1);
 
     t->now.elements += count;
-    for (uint64_t i = 0; i < count; i++) {
-        float change = rate * v->update[i];
+    for (uint64_t first = 0; first < count; first += TRAINER_BLOCK) {
+        uint64_t left = count - first;
 
-        t->now.large += fabsf(change) > TRAINER_LARGE * fabsf(v->values[i] + change);
+        trainer_weigh_block(v->update + first, v->values + first,
+                            (uint32_t)(left < TRAINER_BLOCK ? left : TRAINER_BLOCK), rate,
+                            t->now.large);
     }
 }
 

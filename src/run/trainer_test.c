@@ -368,6 +368,24 @@ static void test_it_reads_computes_sends_and_judges(void **state)
     }
 }
 
+/* Each clock adds one to each element: in clock 25 that is 4 % of what it becomes. */
+static void test_changes_are_counted_by_their_size(void **state)
+{
+    struct err_text text = {""};
+    struct bench b;
+
+    (void)state;
+    bench_open(&b, NODE_PULL);
+    bench_start(&b, 25, 0);
+    assert_int_equal(bench_run(&b, &text), OK);
+    assert_int_equal(b.last.clock, 25);
+    assert_int_equal(b.last.elements, (ROWS + b.job.row_count) * WIDTH);
+    for (uint32_t i = 0; i < RUN_PARTS; i++) {
+        assert_int_equal(b.last.large[i], i < 3 ? b.last.elements : 0);
+    }
+    bench_close(&b);
+}
+
 static void test_without_data_it_takes_part(void **state)
 {
     struct err_text text = {""};
@@ -711,6 +729,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_reads_computes_sends_and_judges),
+        cmocka_unit_test(test_changes_are_counted_by_their_size),
         cmocka_unit_test(test_without_data_it_takes_part),
         cmocka_unit_test(test_rows_may_become_more),
         cmocka_unit_test(test_a_job_that_has_diverged_is_trained_on),
