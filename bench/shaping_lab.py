@@ -293,7 +293,7 @@ def measure(binary, quick):
             for rate in (20, 200, 1000) if quick else RATES_MBIT:
                 for delay in DELAYS_MS[:2] if quick else DELAYS_MS:
                     rows.append(cell(lab, rate, delay))
-            for rate in (50,) if quick else RATES_MBIT[:4]:
+            for rate in (50,) if quick else RATES_MBIT[:5]:
                 lab.link(rate, 5)
                 found = lab.doctor()
                 probes.append({"mtu": mtu, "rate_mbit": rate, "found": found})
