@@ -285,7 +285,8 @@ static void local_link_lost(struct local_link *k, int64_t status, int signum)
     char words[LOCAL_WORDS_BYTES], name[2 * TOPO_NAME_BYTES];
 
     run_child_last_words(&k->child, words, sizeof(words));
-    if (l->phase == LIVE_STARTING && !k->ready && strstr(words, "in use") != NULL && live_move(l)) {
+    if (l->phase == LIVE_STARTING && !k->ready && strstr(words, "in use") != NULL &&
+        live_move(l, NULL)) {
         return;
     }
     local_link_name(k, name);

@@ -253,13 +253,15 @@ static void live_train(struct live *l)
 
 /* Servers. */
 
-/* Does it share a port with a server before it? */
+/* Does it share a port with another server? */
 static bool live_overlaps(const struct live_member *m)
 {
     const struct run_server *servers = m->live->f->servers;
 
-    for (const struct live_member *o = m->live->servers; o < m; o++) {
-        if (m->port < o->port + servers[o->number].lanes &&
+    for (uint32_t i = 0; i < m->live->f->servers_count; i++) {
+        const struct live_member *o = &m->live->servers[i];
+
+        if (o != m && m->port < o->port + servers[o->number].lanes &&
             o->port < m->port + servers[m->number].lanes) {
             return true;
         }
@@ -274,6 +276,9 @@ static void live_choose_port(struct live_member *m)
 
     if (l->ground->port != NULL) {
         (void)l->ground->port(m, l->port_tries);
+        return;
+    }
+    if (m->port != 0) {
         return;
     }
     do {
@@ -293,10 +298,15 @@ static void live_begin(struct live *l)
     l->ground->begin(l);
 }
 
-bool live_move(struct live *l)
+bool live_move(struct live *l, struct live_member *who)
 {
     if (l->port_tries++ >= LIVE_PORT_TRIES) {
         return false;
+    }
+    for (uint32_t i = 0; i < l->f->servers_count; i++) {
+        if (who == NULL || who == &l->servers[i]) {
+            l->servers[i].port = 0;
+        }
     }
     l->moving = true;
     live_signal_all(l->servers, l->f->servers_count, SIGKILL);
@@ -372,7 +382,8 @@ static bool live_port_taken(struct live_member *m, const char *words)
     }
     if (!m->bound) {
         /* The others were told that it is there. */
-        return (l->ground->port == NULL || l->ground->port(m, l->port_tries + 1)) && live_move(l);
+        return (l->ground->port == NULL || l->ground->port(m, l->port_tries + 1)) &&
+               live_move(l, m);
     }
     m->quick++;
     loop_timer_start_in(&m->timer, (int64_t)LIVE_AGAIN_MS * 1000000);

@@ -50,7 +50,7 @@ struct live_member {
     struct loop_timer timer;
 
     /* Servers. */
-    uint16_t port; /* Of its first lane. */
+    uint16_t port; /* Of its first lane; zero: it has to choose one. */
     bool bound;    /* It was ready there once. */
     uint32_t first_lane;
 
@@ -119,7 +119,9 @@ void live_server_ready(struct live_member *m);
 void live_settled(struct live *l); /* Perhaps. */
 void live_died(struct live_member *m, int64_t status, int signum);
 void live_timer(struct loop_timer *timer, void *user); /* Of a member. */
-bool live_move(struct live *l); /* Some port is taken: all begin elsewhere. False: enough of it. */
+/* A port of @who is taken, or (NULL) that of some server: all begin again, @who or all of them
+ * elsewhere. False: enough of it. */
+bool live_move(struct live *l, struct live_member *who);
 void live_ground_ready(struct live *l); /* Servers may start. */
 void live_ground_over(struct live *l);  /* The last. */
 
