@@ -57,6 +57,17 @@ static enum err hosts_word(const struct hosts_reader *r, const char *key, const 
     return OK;
 }
 
+/* HOST or USER@HOST; NULL: this machine. */
+static enum err hosts_ssh(const struct hosts_reader *r, const char **out)
+{
+    enum err rc = hosts_word(r, "ssh", out);
+
+    if (rc == OK && *out != NULL && ((*out)[0] == '@' || (*out)[strlen(*out) - 1] == '@')) {
+        rc = hosts_fail(r, run_yaml_get(r->node, "ssh"), "ssh", "has to be HOST or USER@HOST");
+    }
+    return rc;
+}
+
 static enum err hosts_number(const struct hosts_reader *r, const char *key, uint32_t max,
                              uint32_t *out)
 {
@@ -159,7 +170,7 @@ static enum err hosts_one(const struct hosts_reader *r, struct run_host *host)
 
     *host =
         (struct run_host){.dir = hosts_dir, .slots = HOSTS_SLOTS_MAX, .line = r->node->place.line};
-    rc = rc == OK ? hosts_word(r, "ssh", &host->at) : rc;
+    rc = rc == OK ? hosts_ssh(r, &host->at) : rc;
     if (rc == OK) {
         host->way = host->at == NULL ? RUN_HOST_HERE : RUN_HOST_SSH;
         host->strait = host->at == NULL ? NULL : "strait";

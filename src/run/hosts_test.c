@@ -108,6 +108,10 @@ static void test_what_is_wrong_is_told_with_its_place(void **state)
     refuse("hosts: [{ssh: '-oProxyCommand=x', region: eu}]",
            "h.yaml:1:15: hosts[0].ssh: has to be a word");
     refuse("hosts: [{ssh: 'a b', region: eu}]", "h.yaml:1:15: hosts[0].ssh: has to be a word");
+    refuse("hosts: [{name: a, ssh: 'ada@', region: eu}]",
+           "h.yaml:1:24: hosts[0].ssh: has to be HOST or USER@HOST");
+    refuse("hosts: [{ssh: '@eu1', region: eu}]",
+           "h.yaml:1:15: hosts[0].ssh: has to be HOST or USER@HOST");
     refuse("hosts: [{ssh: a, region: eu, strait: 'x;rm'}]",
            "h.yaml:1:38: hosts[0].strait: has to be a word");
     refuse("hosts: [{region: eu, address: 'a/b'}]",
