@@ -115,7 +115,8 @@ class Doctor:
     def __init__(self, binary):
         self.binary = binary
         self.child = subprocess.Popen(
-            [binary, "doctor", "--listen", f"{HOST}:0", "--json", "--insecure"],
+            [binary, "doctor", "--listen", f"{HOST}:0", "--json", "--insecure", "--for",
+             "600s"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         text = ""
         while not text.endswith("}\n"):

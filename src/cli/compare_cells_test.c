@@ -197,6 +197,8 @@ static void test_csv_and_json_say_the_same(void **state)
     assert_true(json_number_value(json_object_get(run, "value")) == 5);
     assert_true(json_number_value(json_object_get(run, "by_paper")) == 1.25);
     assert_true(json_is_null(json_object_get(run, "by_twin")));
+    run = json_object_get(run, "insignificant_at");
+    assert_true(json_number_value(json_object_get(run, "5%")) == 0.99);
     json_decref(json);
 }
 

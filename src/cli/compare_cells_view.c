@@ -346,6 +346,17 @@ static json_t *json_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+static json_t *json_parts(const struct compare_run *r)
+{
+    json_t *parts = json_object();
+
+    for (uint32_t i = 0; i < RUN_PARTS; i++) {
+        (void)json_object_set_new(parts, run_part_names[i],
+                                  json_number(r->known ? r->outcome.small[i] : (double)NAN));
+    }
+    return parts;
+}
+
 static json_t *json_run(const struct compare_cells *s, uint32_t cell, uint32_t run)
 {
     const struct compare *c = s->cells[cell].c;
@@ -354,7 +365,7 @@ static json_t *json_run(const struct compare_cells *s, uint32_t cell, uint32_t r
     json_t *paper = p == NULL ? json_null() : json_pack("[f, f]", p->low, p->high);
 
     return json_pack(
-        "{s:s, s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", r->name, "end",
+        "{s:s, s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", r->name, "end",
         compare_end(c, r), "reached", (int)r->reached, "why", r->why.text, "value",
         json_number(compare_cells_value(s, cell, run)), "paper", paper, "by_paper",
         json_number(compare_cells_by_paper(s, cell, run)), "by_twin",
@@ -362,7 +373,8 @@ static json_t *json_run(const struct compare_cells *s, uint32_t cell, uint32_t r
         json_number(r->known ? compare_clocks(c, run) : (double)NAN), "time_s",
         json_number(r->known ? compare_time(c, run) : (double)NAN), "total_usd",
         json_number(r->known && r->outcome.priced ? r->outcome.cost.total : (double)NAN),
-        "objective", json_number(r->known ? r->outcome.objective : (double)NAN));
+        "objective", json_number(r->known ? r->outcome.objective : (double)NAN), "insignificant_at",
+        json_parts(r));
 }
 
 static json_t *json_cell(const struct compare_cells *s, uint32_t index)

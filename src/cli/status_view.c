@@ -3,6 +3,7 @@
 #include "cli/context.h"
 #include "cli/why.h"
 #include "node/site.h"
+#include "run/live.h"
 #include "sync/mirror.h"
 
 #include <inttypes.h>
@@ -152,9 +153,7 @@ static void view_add_member(struct view_members *all, const json_t *status, cons
     m->in = (first || m->in) && strcmp(view_string(member, "state"), "in") == 0;
     m->up = m->up && view_flag(member, "up");
     m->waited_for = m->waited_for || view_flag(member, "waited_for");
-    m->held = m->held || why_number(member, "held") > 0 ||
-              (strcmp(view_string(status, "barrier"), "tap") != 0 &&
-               clock > why_number(status, "version") + why_number(status, "staleness"));
+    m->held = m->held || run_live_waits(status, member);
     m->behind_chunks += why_number(member, "behind_chunks");
     m->silent_ms = first || silent < m->silent_ms ? silent : m->silent_ms;
     m->rtt_us = why_number(member, "rtt_us") > m->rtt_us ? why_number(member, "rtt_us") : m->rtt_us;

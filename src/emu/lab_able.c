@@ -7,6 +7,7 @@
 #include "emu/lab_net.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,7 +26,9 @@ _Noreturn static void able_try(int answer)
         plan->hosts[0] = 1;
         plan->names[0][0] = 'a';
         said = (int8_t)lab_net_create(plan, &net, &text);
-        lab_net_destroy(&net);
+        if (said == OK) {
+            lab_net_destroy(&net);
+        }
     }
     mem_free(plan);
     _exit(write(answer, &said, 1) == 1 &&
@@ -40,6 +43,7 @@ static enum err able_ask(int answers[2], struct err_text *text)
     size_t size = 0;
     ssize_t n = 0;
     pid_t child = fork();
+    int why = errno;
 
     if (child == 0) {
         able_try(answers[1]);
@@ -58,16 +62,20 @@ static enum err able_ask(int answers[2], struct err_text *text)
     (void)close(answers[0]);
     if (size == 0) {
         return err_text_set(text, ERR_IO, "a lab cannot be tried: %s",
-                            child < 0 ? strerror(errno) : "the process that tried it ended");
+                            child < 0 ? strerror(why) : "the process that tried it ended");
     }
-    return words[0] == OK ? OK : err_text_set(text, (enum err)(int8_t)words[0], "%s", words + 1);
+    if (words[0] == OK) {
+        return OK;
+    }
+    return err_text_set(text, (enum err)(int8_t)words[0], "%s",
+                        words[1] != '\0' ? words + 1 : err_string((enum err)(int8_t)words[0]));
 }
 
 enum err lab_able(struct err_text *text)
 {
     int answers[2];
 
-    if (pipe(answers) != 0) {
+    if (pipe2(answers, O_CLOEXEC) != 0) {
         return err_text_set(text, ERR_IO, "a lab cannot be tried: %s", strerror(errno));
     }
     return able_ask(answers, text);

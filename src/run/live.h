@@ -13,6 +13,10 @@ struct run_hosts;
 extern const char *const run_live_grounds[];
 const char *run_live_about(const char *on);
 
+/* Does a worker wait, by what a lane says (node/status.c) of itself and of that member? It asked
+ * for what is not there yet, or is ahead of the others. */
+bool run_live_waits(const struct json_t *status, const struct json_t *member);
+
 struct run_live_options {
     const char *on;      /* As in run_live_grounds. */
     const char *program; /* The path of `strait`. */

@@ -131,16 +131,15 @@ static void live_worker_said(struct live_member *m, const char *kind, const json
     }
 }
 
-/* Does a worker wait? It asked for what is not there yet, or is ahead of the others. */
-static bool live_waits(const json_t *status, const json_t *member)
+bool run_live_waits(const json_t *status, const json_t *member)
 {
     const char *barrier = json_string_value(json_object_get(status, "barrier"));
-    json_int_t version = json_integer_value(json_object_get(status, "version"));
-    json_int_t staleness = json_integer_value(json_object_get(status, "staleness"));
+    double clock = (double)json_integer_value(json_object_get(member, "clock"));
+    double version = (double)json_integer_value(json_object_get(status, "version"));
+    double staleness = (double)json_integer_value(json_object_get(status, "staleness"));
 
     return json_integer_value(json_object_get(member, "held")) > 0 ||
-           (barrier != NULL && strcmp(barrier, "tap") != 0 &&
-            json_integer_value(json_object_get(member, "clock")) - staleness > version);
+           (barrier != NULL && strcmp(barrier, "tap") != 0 && clock > version + staleness);
 }
 
 static void live_seen(struct live *l, uint32_t lane, const json_t *status)
@@ -158,7 +157,7 @@ static void live_seen(struct live *l, uint32_t lane, const json_t *status)
         struct live_member *m = name == NULL ? NULL : live_find(l, name);
 
         if (m != NULL && !m->server) {
-            m->state = live_waits(status, member) ? "waiting" : "computing";
+            m->state = run_live_waits(status, member) ? "waiting" : "computing";
         }
     }
 }
