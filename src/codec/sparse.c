@@ -374,8 +374,7 @@ void codec_out_close(const struct codec_loops *loops, struct codec_out *out, con
     } else {
         sparse_close_list(loops, out, bitmap, values_bytes);
     }
-    *packed =
-        (struct codec_packed){.codec = (enum codec_kind)best, .bytes = bytes, .count = out->count};
+    *packed = (struct codec_packed){.codec = best, .bytes = bytes, .count = out->count};
 }
 
 void codec_pack_by(const struct codec_loops *loops, uint32_t elements, const uint64_t *bitmap,

@@ -46,8 +46,8 @@ enum { CODEC_WORDS_MAX = LIMIT_CHUNK_ELEMENTS / 64 };
 
 /* What was written. */
 struct codec_packed {
-    enum codec_kind codec;
-    uint32_t bytes; /* A multiple of 4, at most codec_bytes_max(). */
+    uint32_t codec; /* Of enum codec_kind, unless it comes from codec/coder.h. */
+    uint32_t bytes; /* At most codec_bytes_max(); of a kind alone a multiple of 4. */
     uint32_t count; /* Elements that were asked for; zero: nothing was written. */
 };
 
