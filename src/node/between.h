@@ -67,7 +67,7 @@ struct node_between {
     uint64_t staleness;    /* DS; MIRROR_UNBOUNDED: nobody waits. */
     bool barrier;
     double fresh; /* Part of a clock that readers wait for what is about to come (sync/fresh.h). */
-    bool mean; /* Tables whose updates are averaged are averaged over sites too. */
+    bool mean;    /* Tables whose updates are averaged are averaged over sites too. */
 
     int64_t away_ns; /* Zero: nobody is left out. */
     bool majority;

@@ -122,15 +122,38 @@ bool node_json_u64(const json_t *fields, const char *key, uint64_t max, uint64_t
     return true;
 }
 
+static void site_sifting_to_json(const struct node_sifting *sifting, const char *key, json_t *out)
+{
+    char chain[CODEC_CHAIN_TEXT_BYTES];
+
+    if (sifting->on) {
+        codec_chain_print(&sifting->chain, chain, sizeof(chain));
+        (void)json_object_set_new(out, key, json_string(chain));
+    }
+}
+
+static bool site_sifting_from_json(const json_t *fields, const char *key, struct node_sifting *out)
+{
+    const char *chain = json_string_value(json_object_get(fields, key));
+
+    out->on = chain != NULL;
+    return !out->on || codec_chain_parse(chain, &out->chain, NULL) == OK;
+}
+
 json_t *node_site_to_json(const struct node_site *site)
 {
-    return json_pack("{s:s, s:i, s:i, s:s, s:s, s:I, s:b, s:I, s:i, s:i, s:i}", "site", site->name,
-                     "shards", (int)site->shards, "lanes", (int)site->lanes, "delivery",
-                     node_delivery_name(site->delivery), "barrier", site->sync.policy->name,
-                     "staleness", (json_int_t)site->sync.staleness, "fixed_order",
-                     (int)site->sync.fixed_order, "deadline_ns", (json_int_t)site->sync.deadline_ns,
-                     "workers_min", (int)site->sync.members_min, "checkpoint_every",
-                     (int)site->checkpoint_every, "checkpoint_keep", (int)site->checkpoint_keep);
+    json_t *out =
+        json_pack("{s:s, s:i, s:i, s:s, s:s, s:I, s:b, s:I, s:i, s:i, s:i}", "site", site->name,
+                  "shards", (int)site->shards, "lanes", (int)site->lanes, "delivery",
+                  node_delivery_name(site->delivery), "barrier", site->sync.policy->name,
+                  "staleness", (json_int_t)site->sync.staleness, "fixed_order",
+                  (int)site->sync.fixed_order, "deadline_ns", (json_int_t)site->sync.deadline_ns,
+                  "workers_min", (int)site->sync.members_min, "checkpoint_every",
+                  (int)site->checkpoint_every, "checkpoint_keep", (int)site->checkpoint_keep);
+
+    site_sifting_to_json(&site->push, "push", out);
+    site_sifting_to_json(&site->broadcast, "broadcast", out);
+    return out;
 }
 
 enum err node_site_from_json(const json_t *fields, struct node_site *out)
@@ -151,7 +174,9 @@ enum err node_site_from_json(const json_t *fields, struct node_site *out)
         !node_json_u64(fields, "deadline_ns", INT64_MAX, 0, &deadline) ||
         !node_json_u64(fields, "workers_min", SYNC_MEMBERS_MAX, 0, &members) ||
         !node_json_u64(fields, "checkpoint_every", UINT32_MAX, 0, &every) ||
-        !node_json_u64(fields, "checkpoint_keep", UINT32_MAX, 0, &keep)) {
+        !node_json_u64(fields, "checkpoint_keep", UINT32_MAX, 0, &keep) ||
+        !site_sifting_from_json(fields, "push", &out->push) ||
+        !site_sifting_from_json(fields, "broadcast", &out->broadcast)) {
         return ERR_MALFORMED;
     }
     memcpy(out->name, name, strlen(name) + 1);

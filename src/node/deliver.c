@@ -54,8 +54,7 @@ void node_deliver_all_dirty(struct node_session *s, bool unchanged)
 
 /* Whose updates are in the chunk as closed, in the order of ranks: also of those who have left. One
  * who does not know yet that it was left out may be the first to come back after a restart. */
-static uint32_t node_deliver_members(struct node_lane *l, uint32_t chunk,
-                                     struct wire_member *members)
+uint32_t node_deliver_members(struct node_lane *l, uint32_t chunk, struct wire_member *members)
 {
     uint32_t count = 0;
 
@@ -66,6 +65,44 @@ static uint32_t node_deliver_members(struct node_lane *l, uint32_t chunk,
         }
     }
     return count;
+}
+
+void node_deliver_to_all(struct node_lane *l, uint32_t chunk, const struct wire_header *header,
+                         struct buf *body)
+{
+    bool spare = node_room_spare(l);
+
+    LIST_FOREACH (link, &l->sessions) {
+        struct node_session *s = LIST_ENTRY(link, struct node_session, link);
+        struct wire_header mine = *header;
+
+        if (!node_deliver_wanted(s) || !node_wants(s, header->table) || node_dirty(s, chunk)) {
+            continue;
+        }
+        if (!spare) {
+            node_deliver_mark(s, chunk, true);
+            node_deliver_later(l);
+        } else if (!net_peer_has_room(s->peer, header->body_bytes)) {
+            node_deliver_mark(s, chunk, true); /* It says when there is room. */
+        } else if (net_peer_send(s->peer, NET_DATA, &mine, buf_ref(body)) != OK) {
+            buf_unref(body);
+            node_deliver_mark(s, chunk, true);
+        } else {
+            obs_counter_add(l->counters.broadcasts, 1);
+        }
+    }
+}
+
+void node_deliver_all_marked(struct node_lane *l, uint32_t chunk)
+{
+    LIST_FOREACH (link, &l->sessions) {
+        struct node_session *s = LIST_ENTRY(link, struct node_session, link);
+
+        if (node_deliver_wanted(s) && node_wants(s, table_store_table(l->tables, chunk))) {
+            node_deliver_mark(s, chunk, true);
+        }
+    }
+    node_deliver_later(l);
 }
 
 static void node_deliver_sum(struct node_lane *l, uint32_t chunk, uint64_t version)
@@ -81,64 +118,62 @@ static void node_deliver_sum(struct node_lane *l, uint32_t chunk, uint64_t versi
         .member_count = node_deliver_members(l, chunk, members),
         .members = members,
     };
-    bool spare = node_room_spare(l);
     struct wire_header header;
     enum wire_reason reason;
 
     wire_broadcast_seal(a->sum, &b);
     CHECK(wire_header_decode(buf_bytes(a->sum), &header, &reason) == OK);
     buf_trim_front(a->sum, WIRE_HEADER_BYTES);
-    LIST_FOREACH (link, &l->sessions) {
-        struct node_session *s = LIST_ENTRY(link, struct node_session, link);
-        struct wire_header mine = header;
+    node_deliver_to_all(l, chunk, &header, a->sum);
+}
 
-        if (!node_deliver_wanted(s) || !node_wants(s, header.table) || node_dirty(s, chunk)) {
-            continue;
-        }
-        if (!spare) {
-            node_deliver_mark(s, chunk, true);
-            node_deliver_later(l);
-        } else if (!net_peer_has_room(s->peer, header.body_bytes)) {
-            node_deliver_mark(s, chunk, true); /* It says when there is room. */
-        } else if (net_peer_send(s->peer, NET_DATA, &mine, buf_ref(a->sum)) != OK) {
-            buf_unref(a->sum);
-            node_deliver_mark(s, chunk, true);
-        } else {
-            obs_counter_add(l->counters.broadcasts, 1);
-        }
+/* Apply the sum and say so to the workers. False: there was nothing. */
+static bool node_deliver_apply(struct node_lane *l, uint32_t chunk, uint64_t version)
+{
+    struct node_chunk *c = l->chunks[chunk];
+    uint32_t number = table_store_chunk(l->tables, chunk);
+    const struct table_schema *schema =
+        table_store_schema(l->tables, table_store_table(l->tables, chunk));
+    bool broadcast = l->config.site.delivery == NODE_BROADCAST;
+
+    if (broadcast && l->config.site.broadcast.on) {
+        return node_deliver_sifted(l, chunk, version);
     }
+    if (c->accum.sum == NULL) {
+        return false;
+    }
+    if (broadcast) {
+        table_accum_densify(&c->accum, schema, number); /* Before: both ends apply the same. */
+    }
+    obs_counter_add(l->counters.kept,
+                    table_accum_apply_tracked(
+                        &c->accum, schema, number, version, node_mirror_share(l->mirror, schema),
+                        table_store_values(l->tables, chunk), table_store_state(l->tables, chunk),
+                        node_mirror_held(l->mirror, chunk)));
+    if (broadcast) {
+        node_deliver_sum(l, chunk, version);
+    }
+    return true;
 }
 
 void node_deliver_close(struct node_lane *l, uint32_t chunk, uint64_t version)
 {
     struct node_chunk *c = l->chunks[chunk];
-    uint16_t table = table_store_table(l->tables, chunk);
-    uint32_t number = table_store_chunk(l->tables, chunk);
-    const struct table_schema *schema = table_store_schema(l->tables, table);
-    float *values = table_store_values(l->tables, chunk);
+    bool fresh = c->accum.sum != NULL;
 
-    if (c->accum.sum == NULL) {
+    if (!node_deliver_apply(l, chunk, version)) {
         return;
     }
-    if (l->config.site.delivery == NODE_BROADCAST) {
-        table_accum_densify(&c->accum, schema, number); /* Before: both ends apply the same. */
-    }
-    obs_counter_add(l->counters.kept,
-                    table_accum_apply_tracked(&c->accum, schema, number, version,
-                                              node_mirror_share(l->mirror, schema), values,
-                                              table_store_state(l->tables, chunk),
-                                              node_mirror_held(l->mirror, chunk)));
-    obs_counter_add(l->counters.rounds, 1);
+    obs_counter_add(l->counters.rounds, fresh);
     c->changed = true;
     if (l->config.witness != NULL && l->config.witness->closed != NULL) {
-        l->config.witness->closed(table, number, version, values,
+        l->config.witness->closed(table_store_table(l->tables, chunk),
+                                  table_store_chunk(l->tables, chunk), version,
+                                  table_store_values(l->tables, chunk),
                                   table_store_elements(l->tables, chunk), l->config.user);
     }
-    if (l->config.site.delivery == NODE_BROADCAST) {
-        node_deliver_sum(l, chunk, version);
-    }
     table_accum_clear(&c->accum);
-    l->sums_count--;
+    l->sums_count -= fresh;
     if (l->mirror != NULL) {
         node_mirror_closed(l->mirror, chunk, version);
     }

@@ -18,6 +18,16 @@ static void node_exec_deadline(struct node_lane *l)
     }
 }
 
+/* A sifted update goes straight into the sum, unless it counts by its samples. */
+static void node_exec_unpack(struct node_chunk *c, const struct table_schema *schema,
+                             uint32_t chunk, const struct node_payload *p)
+{
+    float *sum = table_accum_open(&c->accum, schema, chunk);
+
+    (void)codec_add(p->packed->codec, p->packed->payload, table_chunk_size(schema, chunk), sum);
+    table_accum_count(&c->accum, schema, p->weight);
+}
+
 static void node_exec_take(struct node_lane *l, const struct sync_action *a, struct node_payload *p)
 {
     struct node_chunk *c = l->chunks[a->chunk];
@@ -27,7 +37,9 @@ static void node_exec_take(struct node_lane *l, const struct sync_action *a, str
 
     CHECK(p != NULL);
     l->sums_count += c->accum.weight == 0;
-    if (p->rows != NULL) {
+    if (p->packed != NULL) {
+        node_exec_unpack(c, schema, chunk, p);
+    } else if (p->rows != NULL) {
         table_accum_add_rows(&c->accum, schema, chunk, p->rows, p->row_count, p->values, p->weight);
     } else {
         table_accum_add(&c->accum, schema, chunk, p->values, p->own, p->weight);

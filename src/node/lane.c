@@ -295,6 +295,19 @@ static enum err lane_scratch(struct node_lane *l, uint32_t elements)
     return OK;
 }
 
+/* Room for what is held back, if anything is. Pages that are never written cost nothing. */
+static enum err lane_residuals(const struct node_lane *l, struct node_chunk *block, uint32_t count,
+                               const struct table_schema *schema)
+{
+    for (uint32_t i = 0; node_sift_holds(&l->sift) && i < count; i++) {
+        block[i].residual = mem_calloc(table_chunk_size(schema, 0), sizeof(float));
+        if (block[i].residual == NULL) {
+            return ERR_NOMEM;
+        }
+    }
+    return OK;
+}
+
 enum err node_lane_add_table(struct node_lane *l, uint16_t id, const struct table_schema *schema)
 {
     uint32_t more = lane_chunks(l, id, schema);
@@ -306,6 +319,9 @@ enum err node_lane_add_table(struct node_lane *l, uint16_t id, const struct tabl
     for (struct list *link = l->sessions.next; link != &l->sessions && rc == OK;
          link = link->next) {
         rc = lane_widen(LIST_ENTRY(link, struct node_session, link), count);
+    }
+    if (rc == OK) {
+        rc = lane_residuals(l, block, more, schema);
     }
     if (rc == OK) {
         rc = lane_scratch(l, table_chunk_size(schema, 0));
@@ -320,6 +336,9 @@ enum err node_lane_add_table(struct node_lane *l, uint16_t id, const struct tabl
         rc = table_store_add_table(l->tables, id, schema);
     }
     if (rc != OK) {
+        for (uint32_t i = 0; block != NULL && i < more; i++) {
+            mem_free(block[i].residual);
+        }
         mem_free(block);
         mem_free(chunks);
         return rc;
@@ -453,6 +472,9 @@ static enum err lane_build(struct node_lane *l, struct err_text *text)
     if (rc == OK) {
         rc = node_counters_init(&l->counters, c->registry);
     }
+    if (rc == OK && (c->site.push.on || c->site.broadcast.on)) {
+        rc = node_sift_open(&l->sift, &c->site.broadcast);
+    }
     if (rc == OK) {
         rc = node_mirror_create(l, &l->mirror, text);
     }
@@ -529,7 +551,9 @@ void node_lane_destroy(struct node_lane *l)
     loop_timer_deinit(&l->tell);
     for (uint32_t i = 0; i < l->chunks_count; i++) {
         table_accum_clear(&l->chunks[i]->accum);
+        mem_free(l->chunks[i]->residual);
     }
+    node_sift_close(&l->sift);
     for (uint32_t i = 0; i < TABLE_COUNT_MAX; i++) {
         mem_free(l->blocks[i]);
     }

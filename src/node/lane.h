@@ -135,6 +135,9 @@ struct json_t *node_lane_status(struct node_lane *l);
 /* Its dealings with other sites; NULL: there are none. For simulations. */
 struct node_mirror *node_lane_mirror(struct node_lane *l);
 
+/* What is held back of the sums of a chunk: NULL if nothing ever is. */
+const float *node_lane_held(const struct node_lane *l, uint16_t table, uint32_t chunk);
+
 /* What must hold at any time, for simulations: NULL, or what does not. */
 const char *node_lane_broken(struct node_lane *l);
 

@@ -12,8 +12,10 @@
 #include "node/counters.h"
 #include "node/lane.h"
 #include "node/mirror.h"
+#include "node/sift.h"
 #include "table/accum.h"
 #include "table/chunk.h"
+#include "wire/members.h"
 
 enum {
     NODE_GRACE_MS = 3000,
@@ -129,7 +131,9 @@ struct node_chunk {
     uint64_t closed_version;
     uint64_t copied;    /* A version that .copied_by has, of whom not all have heard; zero: none. */
     uint32_t copied_by; /* A rank. */
-    bool changed;       /* Not as the table's init made it. */
+    float *residual;    /* Of sums, what is held back; NULL: nothing ever is. */
+    bool residual_used;
+    bool changed; /* Not as the table's init made it. */
 };
 
 /* What a restarted lane knows of a chunk before its members are back. */
@@ -170,6 +174,7 @@ struct node_lane {
     struct table_store *tables;
     uint16_t next_table;
     struct sync sync;
+    struct node_sift sift;
     struct node_mirror *mirror;                 /* NULL: there is one site. */
     struct node_chunk **chunks;                 /* By index; they stay where they are. */
     struct node_chunk *blocks[TABLE_COUNT_MAX]; /* The chunks of each table. */
@@ -259,8 +264,9 @@ MUST_USE enum err node_take_restore(struct node_session *s, const struct net_fra
 /* exec.c: feed the sync machine and do what it says. */
 struct node_payload {
     const float *values;
-    struct buf *own;  /* Dense: may become the sum; taken over by a take. */
-    const void *rows; /* Sparse: row numbers. */
+    struct buf *own;                  /* Dense: may become the sum; taken over by a take. */
+    const struct codec_plain *packed; /* Sifted; .values is NULL. */
+    const void *rows;                 /* Sparse: row numbers. */
     uint32_t row_count;
     uint32_t weight;
     struct node_session *session;
@@ -300,6 +306,16 @@ void node_deliver_all_dirty(struct node_session *s, bool unchanged);
 void node_deliver_mark(struct node_session *s, uint32_t chunk, bool dirty);
 void node_deliver_late(struct node_session *s, const struct wire_header *about, int reason,
                        uint64_t open_clock);
+
+/* Whose updates are in the chunk, in the order of ranks. Returns how many. */
+uint32_t node_deliver_members(struct node_lane *l, uint32_t chunk, struct wire_member *members);
+/* The body of a broadcast to everybody, or a mark where there is no room for it. */
+void node_deliver_to_all(struct node_lane *l, uint32_t chunk, const struct wire_header *header,
+                         struct buf *body);
+void node_deliver_all_marked(struct node_lane *l, uint32_t chunk); /* Whole, to everybody. */
+
+/* deliver_sifted.c: the round's update enters the values and goes out. False: there is none. */
+bool node_deliver_sifted(struct node_lane *l, uint32_t chunk, uint64_t version);
 
 /* operate.c: control operations. */
 MUST_USE enum err node_operate(struct node_session *s, const struct net_frame *frame);

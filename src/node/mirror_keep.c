@@ -367,8 +367,8 @@ static enum err load_made(struct node_mirror *r, const uint8_t *bytes, size_t si
         }
         mirror_restore_chunk(&r->m, index, range.number);
     }
-    packed = (struct codec_packed){.codec = header.codec,
-                                   .bytes = (uint32_t)(size - KEEP_MADE_BYTES)};
+    packed =
+        (struct codec_packed){.codec = header.codec, .bytes = (uint32_t)(size - KEEP_MADE_BYTES)};
     memcpy(r->scratch, bytes + KEEP_MADE_BYTES, packed.bytes);
     r->standing.number = range.number > r->standing.number ? range.number : r->standing.number;
     r->found = true;

@@ -16,8 +16,9 @@ enum {
     FIXED_BYTES_MAX = 2 << 20,
 };
 
-#define BYTES_EACH_MAX 8.2 /* Two floats, what is kept of each chunk, and how the system rounds.   \
-                            */
+#define BYTES_EACH_MAX                                                                             \
+    8.2 /* Two floats, what is kept of each chunk, and how the system rounds.                      \
+         */
 
 static struct table_schema schema_of(uint64_t elements)
 {

@@ -24,6 +24,10 @@ enum err node_site_check(const struct node_site *site, struct err_text *text)
     if (site->sync.policy == NULL) {
         return err_text_set(text, ERR_INVALID, "a site needs a barrier: bsp, ssp or tap");
     }
+    if (site->broadcast.on && site->delivery != NODE_BROADCAST) {
+        return err_text_set(text, ERR_INVALID,
+                            "sums are sifted where they are broadcast: use delivery broadcast");
+    }
     rc = sync_init(&probe, &site->sync, text);
     if (rc == OK) {
         sync_deinit(&probe);

@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "net/address.h"
+#include "node/sift.h"
 #include "sync/sync.h"
 #include "table/schema.h"
 
@@ -37,6 +38,8 @@ struct node_site {
     uint32_t shards;
     uint32_t lanes; /* Of all servers together; shard s is on lane s % lanes. */
     enum node_delivery delivery;
+    struct node_sifting push;      /* What workers hold back of what they send, ... */
+    struct node_sifting broadcast; /* ... and lanes of sums. */
     struct sync_config sync;
     uint32_t checkpoint_every; /* Clocks; zero: never. */
     uint32_t checkpoint_keep;  /* Whole checkpoints of each shard; zero: two. */

@@ -85,6 +85,40 @@ static enum err node_take_own(struct node_lane *l, const struct node_item *item,
     return rc;
 }
 
+/* An update that was sifted. One that is multiplied by its weight is unpacked first. */
+static enum err node_take_packed(struct node_session *s, const struct node_item *item,
+                                 const struct wire_push *push, uint32_t index)
+{
+    struct node_lane *l = s->lane;
+    const struct table_schema *schema = table_store_schema(l->tables, push->chunk.table);
+    struct table_accum *a = &l->chunks[index]->accum;
+    uint32_t elements = table_store_elements(l->tables, index);
+    struct node_payload p = {.weight = push->chunk.weight};
+    struct codec_plain plain;
+    enum err rc;
+
+    if (l->sift.coder == NULL ||
+        node_sift_decode(&l->sift, push->chunk.codec, push->chunk.payload,
+                         push->chunk.payload_bytes, elements, &plain) != OK) {
+        return node_take_refused(s, item->header, WIRE_LATE_SHAPE, 0);
+    }
+    if (table_accum_prepare(a, schema, push->chunk.chunk, l->pool, false) != OK) {
+        return node_take_later(s);
+    }
+    if (schema->combine == TABLE_SAMPLES) {
+        memset(l->scratch, 0, elements * sizeof(float));
+        (void)codec_add(plain.codec, plain.payload, elements, l->scratch);
+        p.values = l->scratch;
+    } else {
+        p.packed = &plain;
+    }
+    rc = node_take_update(s, item->header, index, &p);
+    if (a->weight == 0) {
+        table_accum_clear(a); /* Not taken: there is no sum yet. */
+    }
+    return rc;
+}
+
 static enum err node_take_push(struct node_session *s, const struct node_item *item)
 {
     struct node_lane *l = s->lane;
@@ -97,7 +131,10 @@ static enum err node_take_push(struct node_session *s, const struct node_item *i
         return ERR_PEER;
     }
     index = table_store_find(l->tables, push.chunk.table, push.chunk.chunk);
-    if (index == TABLE_STORE_NONE || push.chunk.codec != WIRE_CODEC_F32 ||
+    if (index != TABLE_STORE_NONE && push.chunk.codec != WIRE_CODEC_F32) {
+        return node_take_packed(s, item, &push, index);
+    }
+    if (index == TABLE_STORE_NONE ||
         push.chunk.payload_bytes != table_store_elements(l->tables, index) * 4) {
         return node_take_refused(s, item->header, WIRE_LATE_SHAPE, 0);
     }

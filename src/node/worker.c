@@ -273,6 +273,7 @@ void node_worker_destroy(struct node_worker *w)
     loop_timer_deinit(&w->more);
     node_read_free(w);
     node_worker_close_tables(w);
+    node_sift_close(&w->sift);
     worker_free_list(&w->tasks);
     worker_free_list(&w->finished);
     worker_free_list(&w->free_tasks);

@@ -41,6 +41,16 @@ struct node_pace {
     uint64_t from;
 };
 
+/* What a simulation wants to know. */
+struct node_worker_witness {
+    /* An update was made, and is about to be sifted. */
+    void (*made)(uint16_t table, uint32_t chunk, uint64_t clock, const float *update,
+                 uint32_t count, void *user);
+    /* A sifted update was sent: its payload, as codec/sparse.h has them. */
+    void (*pushed)(uint16_t table, uint32_t chunk, uint64_t clock, uint32_t codec,
+                   const void *payload, uint32_t bytes, void *user);
+};
+
 struct node_worker_config {
     struct loop *loop;
     struct buf_pool *pool; /* Outlives the worker. */
@@ -58,6 +68,7 @@ struct node_worker_config {
     uint64_t pace_bytes_per_s;     /* Towards each lane; zero: no limit. */
     const struct node_pace *paces; /* By lane, instead; outlives the worker. May be NULL. */
     uint32_t paces_count;
+    const struct node_worker_witness *witness; /* May be NULL. */
     /* Something that people may want to know: a lane is unreachable, was found again, rebased. May
      * be NULL. */
     void (*notice)(const char *text, void *user);
@@ -160,6 +171,9 @@ void node_worker_traffic(const struct node_worker *w, uint32_t lane, uint64_t *s
 /* The copy of a chunk (broadcast): NULL if there is none. For tests and witnesses. */
 const float *node_worker_chunk(const struct node_worker *w, uint16_t table, uint32_t chunk,
                                uint64_t *version_out);
+
+/* What is held back of the updates of a chunk: NULL if they are not sifted. */
+const float *node_worker_held(const struct node_worker *w, uint16_t table, uint32_t chunk);
 
 /* How long a lane has not been reached; zero: all are. */
 int64_t node_worker_away_ns(const struct node_worker *w);

@@ -36,13 +36,43 @@ static uint32_t copy_find(const struct node_worker *w, uint16_t table, uint32_t 
     return w->copy == NULL ? TABLE_STORE_NONE : table_store_find(w->copy, table, chunk);
 }
 
+static enum err copy_apply(struct node_worker *w, uint32_t index, const struct wire_broadcast *b)
+{
+    const struct table_schema *schema = &w->tables[b->chunk.table]->schema;
+
+    (void)table_apply_run(&schema->apply, b->chunk.clock,
+                          table_accum_scale(schema->combine, b->chunk.weight),
+                          table_store_values(w->copy, index), table_store_state(w->copy, index),
+                          node_floats(b->chunk.payload, b->chunk.payload_bytes, w->scratch),
+                          b->chunk.payload_bytes / 4);
+    return OK;
+}
+
+static enum err copy_apply_packed(struct node_worker *w, uint32_t index,
+                                  const struct wire_broadcast *b)
+{
+    const struct table_schema *schema = &w->tables[b->chunk.table]->schema;
+    uint32_t elements = table_store_elements(w->copy, index);
+    struct codec_plain plain;
+
+    if (node_sift_decode(&w->sift, b->chunk.codec, b->chunk.payload, b->chunk.payload_bytes,
+                         elements, &plain) != OK) {
+        return ERR_PEER;
+    }
+    (void)node_sift_apply(schema, b->chunk.clock,
+                          table_accum_scale(schema->combine, b->chunk.weight), &plain,
+                          table_store_values(w->copy, index), table_store_state(w->copy, index),
+                          NULL, w->scratch, elements);
+    return OK;
+}
+
 enum err node_copy_broadcast(struct node_link *k, const struct net_frame *frame)
 {
     struct node_worker *w = k->worker;
-    const struct table_schema *schema;
     struct wire_broadcast b;
     struct node_copy *c;
-    uint32_t index;
+    uint32_t index, elements;
+    bool packed;
     enum err rc = wire_broadcast_decode(&frame->header, frame->body, frame->header.body_bytes, &b);
 
     if (rc != OK) {
@@ -52,8 +82,9 @@ enum err node_copy_broadcast(struct node_link *k, const struct net_frame *frame)
     if (index == TABLE_STORE_NONE) {
         return OK; /* A table that this worker does not use. */
     }
-    if (b.chunk.codec != WIRE_CODEC_F32 ||
-        b.chunk.payload_bytes != table_store_elements(w->copy, index) * 4) {
+    elements = table_store_elements(w->copy, index);
+    packed = b.chunk.codec != WIRE_CODEC_F32;
+    if (packed ? w->sift.coder == NULL : b.chunk.payload_bytes != elements * 4) {
         return ERR_PEER;
     }
     c = &w->copies[index];
@@ -64,13 +95,9 @@ enum err node_copy_broadcast(struct node_link *k, const struct net_frame *frame)
     if (rc != OK) {
         return rc;
     }
-    schema = &w->tables[b.chunk.table]->schema;
-    (void)table_apply_run(
-        &schema->apply, b.chunk.clock, table_accum_scale(schema->combine, b.chunk.weight),
-        table_store_values(w->copy, index), table_store_state(w->copy, index),
-        node_floats(b.chunk.payload, b.chunk.payload_bytes, w->scratch), b.chunk.payload_bytes / 4);
-    c->version = b.chunk.clock;
-    return OK;
+    rc = packed ? copy_apply_packed(w, index, &b) : copy_apply(w, index, &b);
+    c->version = rc == OK ? b.chunk.clock : c->version;
+    return rc;
 }
 
 enum err node_copy_snapshot(struct node_link *k, const struct net_frame *frame)

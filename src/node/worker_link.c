@@ -227,6 +227,9 @@ static void link_site_known(struct node_call *call, enum err rc, const json_t *f
         if (rc == OK && w->site.delivery == NODE_BROADCAST && w->copy == NULL) {
             rc = table_store_create(w->site.shards, NULL, 0, &w->copy);
         }
+        if (rc == OK && (w->site.push.on || w->site.broadcast.on) && w->sift.coder == NULL) {
+            rc = node_sift_open(&w->sift, &w->site.push);
+        }
         if (rc == OK) {
             w->begun = json_is_true(json_object_get(fields, "begun"));
             w->rank = (uint32_t)rank;

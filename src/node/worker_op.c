@@ -552,10 +552,28 @@ void node_worker_leave(struct node_worker *w, struct node_op *op)
     }
 }
 
+/* What is held back goes as one more clock. False: not yet. */
+static bool task_rest(struct node_worker *w, struct node_op_state *t)
+{
+    if (!w->in || t->clock != 0 || (t->cursor == 0 && !node_sift_rests(w))) {
+        return true;
+    }
+    t->cursor = 1;
+    if (node_sift_rest(w) != OK) {
+        return false;
+    }
+    t->clock = w->clock;
+    task_say_clock(w, w->clock);
+    return true;
+}
+
 static void task_run_leave(struct node_worker *w, struct node_op_state *t)
 {
     enum err rc = OK;
 
+    if (t->step == 0 && !task_rest(w, t)) {
+        return;
+    }
     if (t->step == 0 && w->in && task_unacked(w)) {
         if (node_site_durable(&w->site) && t->remaining == 0 &&
             loop_now_ns(w->config.loop) >= t->next_ns) {

@@ -13,15 +13,15 @@ enum { PUSH_CHUNKS_PER_TURN = 4 };
 
 /* A lane that does not count this clock gets nothing of it. One that has restarted and is about to
  * take us up again does. */
-static bool push_counts(const struct node_worker *w, const struct node_link *k)
+bool node_push_counts(const struct node_worker *w, const struct node_link *k)
 {
     bool in = k->state == LINK_IN || (k->state == LINK_JOINING && k->resuming);
 
     return k->peer != NULL && in && k->entry <= w->clock;
 }
 
-static struct wire_push push_about(struct node_worker *w, uint16_t table, uint32_t chunk,
-                                   uint32_t bytes, uint32_t weight)
+struct wire_push node_push_about(struct node_worker *w, uint16_t table, uint32_t chunk,
+                                 uint32_t bytes, uint32_t weight)
 {
     return (struct wire_push){
         .chunk = {.table = table,
@@ -40,7 +40,7 @@ static enum err push_send(struct node_worker *w, uint16_t table, uint32_t chunk,
 {
     struct node_link *k = node_worker_link_of(w, table, chunk);
     uint32_t bytes = buf_size(frame);
-    struct wire_push push = push_about(w, table, chunk, bytes, weight);
+    struct wire_push push = node_push_about(w, table, chunk, bytes, weight);
     enum err rc;
 
     wire_push_seal(frame, &push);
@@ -61,7 +61,10 @@ static enum err push_chunk(struct node_worker *w, struct node_op_state *t, uint3
     struct buf *frame;
     enum err rc;
 
-    if (!push_counts(w, k)) {
+    if (node_sift_on(&w->sift)) {
+        return node_sift_push(w, t->table, chunk, t->in + from, t->weight);
+    }
+    if (!node_push_counts(w, k)) {
         table->pushed[chunk] = w->clock;
         return OK;
     }
@@ -433,7 +436,7 @@ static enum err push_pending(struct node_worker *w, uint16_t table, uint32_t chu
     struct node_link *k = node_worker_link_of(w, table, chunk);
     enum err rc = OK;
 
-    if (push_counts(w, k)) {
+    if (node_push_counts(w, k)) {
         if (a->touched != NULL) {
             rc = push_rows(w, table, chunk, weight);
         } else if (!net_peer_has_room(k->peer, buf_size(a->sum) + 64)) {
@@ -454,6 +457,9 @@ enum err node_push_flush(struct node_worker *w, uint32_t weight)
 {
     enum err rc = OK;
 
+    if (node_sift_on(&w->sift)) {
+        return node_sift_flush(w, weight);
+    }
     for (uint16_t id = 0; id < TABLE_COUNT_MAX && rc == OK; id++) {
         struct node_worker_table *t = w->tables[id];
 

@@ -8,10 +8,12 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "node/control.h"
+#include "node/sift.h"
 #include "node/worker.h"
 #include "table/accum.h"
 #include "table/chunk.h"
 #include "wire/clock.h"
+#include "wire/push.h"
 
 enum {
     WORKER_CACHE_BYTES = 256 * 1024 * 1024,
@@ -139,12 +141,20 @@ struct node_changed {
     uint32_t have;
 };
 
+/* What is held back of a chunk's updates. */
+struct node_held {
+    float *floats;
+    bool used;       /* Something was. */
+    uint64_t folded; /* The last clock whose update is in there. */
+};
+
 struct node_worker_table {
     bool open; /* All lanes know that we use it. */
     struct table_schema schema;
     struct table_schema plain; /* The same, summed: for what is collected here. */
     uint64_t *pushed;          /* By chunk: the last clock in which it was sent. */
     struct table_accum *pending;
+    struct node_held *held; /* By chunk; NULL: updates are sent as they are. */
     uint32_t chunks;
     /* Rows that were read (pull). */
     float *cache;
@@ -164,6 +174,7 @@ struct node_worker {
     uint32_t links_count;
     struct node_worker_table *tables[TABLE_COUNT_MAX];
     struct table_store *copy; /* Broadcast only. */
+    struct node_sift sift;
     struct node_copy *copies; /* By index of the copy. */
     uint32_t copies_count;
     uint64_t cache_left;
@@ -257,8 +268,19 @@ void node_read_cancel(struct node_worker *w); /* Those that are under way. */
 void node_read_free(struct node_worker *w);
 
 /* worker_push.c */
+/* A lane that does not count this clock gets nothing of it. */
+bool node_push_counts(const struct node_worker *w, const struct node_link *k);
+struct wire_push node_push_about(struct node_worker *w, uint16_t table, uint32_t chunk,
+                                 uint32_t bytes, uint32_t weight); /* Takes the next number. */
 void node_push_run(struct node_worker *w, struct node_op_state *t);
 bool node_push_rest(struct node_worker *w, struct node_op_state *t); /* All of it, if it fits. */
 MUST_USE enum err node_push_flush(struct node_worker *w, uint32_t weight); /* ERR_AGAIN: no room. */
+
+/* worker_sift.c: the same where updates are sifted. */
+MUST_USE enum err node_sift_push(struct node_worker *w, uint16_t table, uint32_t chunk,
+                                 const float *update, uint32_t weight);
+MUST_USE enum err node_sift_flush(struct node_worker *w, uint32_t weight);
+MUST_USE enum err node_sift_rest(struct node_worker *w); /* All that is held back. */
+bool node_sift_rests(const struct node_worker *w);       /* Is there any? */
 
 #endif

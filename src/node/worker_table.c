@@ -13,6 +13,10 @@ static void table_free(struct node_worker_table *t)
     for (uint32_t c = 0; t->pending != NULL && c < t->chunks; c++) {
         table_accum_clear(&t->pending[c]);
     }
+    for (uint32_t c = 0; t->held != NULL && c < t->chunks; c++) {
+        mem_free(t->held[c].floats);
+    }
+    mem_free(t->held);
     mem_free(t->pushed);
     mem_free(t->pending);
     mem_free(t->cache);
@@ -86,6 +90,18 @@ static enum err table_scratch(struct node_worker *w, const struct table_schema *
     return OK;
 }
 
+static enum err table_held(struct node_worker_table *t)
+{
+    t->held = mem_calloc(t->chunks, sizeof(*t->held));
+    for (uint32_t c = 0; t->held != NULL && c < t->chunks; c++) {
+        t->held[c].floats = mem_calloc(table_chunk_size(&t->schema, c), sizeof(float));
+        if (t->held[c].floats == NULL) {
+            return ERR_NOMEM;
+        }
+    }
+    return t->held == NULL ? ERR_NOMEM : OK;
+}
+
 enum err node_worker_open(struct node_worker *w, uint16_t id, const struct table_schema *schema)
 {
     struct node_worker_table *t;
@@ -107,6 +123,9 @@ enum err node_worker_open(struct node_worker *w, uint16_t id, const struct table
     t->changed = mem_calloc(w->links_count, sizeof(*t->changed));
     rc = t->pushed == NULL || t->pending == NULL || t->changed == NULL ? ERR_NOMEM
                                                                        : table_scratch(w, schema);
+    if (rc == OK && node_sift_on(&w->sift)) {
+        rc = table_held(t);
+    }
     if (rc == OK && w->site.delivery == NODE_BROADCAST) {
         rc = table_copy(w, id, schema);
     }

@@ -333,6 +333,7 @@ static enum err cluster_worker_start(struct sim_host *host, void *user)
         .heartbeat_ns = c->config.heartbeat_ns,
         .first = cluster_address(sim_host_name(c->servers[0]->host), 0),
         .notice = cluster_notice,
+        .witness = c->config.worker_witness,
         .user = w,
     };
     enum err rc = obs_registry_create(CLUSTER_SERIES, &w->registry);

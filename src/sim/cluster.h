@@ -23,6 +23,7 @@ struct sim_cluster_config {
     int64_t heartbeat_ns;                    /* Of all members; zero: the default. */
     const struct node_lane_witness *witness; /* May be NULL. */
     void *witness_user;
+    const struct node_worker_witness *worker_witness; /* May be NULL. The user: struct sim_worker. */
 };
 
 /* What a worker does. Called on the host. */

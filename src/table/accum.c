@@ -101,7 +101,7 @@ enum err table_accum_prepare(struct table_accum *a, const struct table_schema *s
     return OK;
 }
 
-static void accum_count(struct table_accum *a, const struct table_schema *s, uint32_t weight)
+void table_accum_count(struct table_accum *a, const struct table_schema *s, uint32_t weight)
 {
     uint32_t more = s->combine == TABLE_SAMPLES ? weight : 1;
 
@@ -131,6 +131,12 @@ void table_accum_densify(struct table_accum *a, const struct table_schema *s, ui
     a->touched = NULL;
 }
 
+float *table_accum_open(struct table_accum *a, const struct table_schema *s, uint32_t chunk)
+{
+    table_accum_densify(a, s, chunk);
+    return accum_floats(a);
+}
+
 void table_accum_add(struct table_accum *a, const struct table_schema *s, uint32_t chunk,
                      const float *x, struct buf *own, uint32_t weight)
 {
@@ -152,7 +158,7 @@ void table_accum_add(struct table_accum *a, const struct table_schema *s, uint32
         }
         buf_unref(own);
     }
-    accum_count(a, s, weight);
+    table_accum_count(a, s, weight);
 }
 
 void table_accum_add_rows(struct table_accum *a, const struct table_schema *s, uint32_t chunk,
@@ -171,7 +177,7 @@ void table_accum_add_rows(struct table_accum *a, const struct table_schema *s, u
         }
         table_add_scaled(to, from, factor, s->width);
     }
-    accum_count(a, s, weight);
+    table_accum_count(a, s, weight);
 }
 
 float table_accum_scale(enum table_combine combine, uint32_t weight)

@@ -35,6 +35,11 @@ void table_accum_add(struct table_accum *a, const struct table_schema *s, uint32
 void table_accum_add_rows(struct table_accum *a, const struct table_schema *s, uint32_t chunk,
                           const void *rows, uint32_t count, const float *x, uint32_t weight);
 
+/* Add in place: the floats of the whole sum, prepared before, zero where nothing was added; then
+ * count what was added. For tables whose updates are not multiplied by their weight. */
+float *table_accum_open(struct table_accum *a, const struct table_schema *s, uint32_t chunk);
+void table_accum_count(struct table_accum *a, const struct table_schema *s, uint32_t weight);
+
 /* The first row from @from on that is in the sum, or @rows: there are so many in the chunk. */
 uint32_t table_accum_next_row(const struct table_accum *a, uint32_t from, uint32_t rows);
 

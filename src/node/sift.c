@@ -1,0 +1,123 @@
+/* Sifting. */
+
+#include "node/sift.h"
+
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "codec/filter.h"
+#include "table/apply.h"
+
+enum { SIFT_LIST_BYTES = 12 }; /* A list of one element, and its value. */
+
+enum err node_sift_open(struct node_sift *f, const struct node_sifting *how)
+{
+    enum err rc;
+
+    *f = (struct node_sift){.how = how};
+    rc = codec_coder_create(&f->coder);
+    if (rc == OK && how->on) {
+        f->room = mem_calloc(LIMIT_CHUNK_ELEMENTS, sizeof(*f->room));
+        rc = f->room == NULL ? ERR_NOMEM : OK;
+    }
+    if (rc != OK) {
+        node_sift_close(f);
+    }
+    return rc;
+}
+
+void node_sift_close(struct node_sift *f)
+{
+    codec_coder_destroy(f->coder);
+    mem_free(f->room);
+    *f = (struct node_sift){0};
+}
+
+float node_sift_threshold(const struct node_sift *f, uint64_t clock)
+{
+    return codec_threshold(f->up ? f->how->chain.up : f->how->chain.low, clock);
+}
+
+uint32_t node_sift_fold(float *held, const float *update, uint32_t elements)
+{
+    return codec_add(CODEC_F32, update, elements, held);
+}
+
+static void sift_count(struct node_sift *f, const struct codec_packed *packed, uint32_t elements)
+{
+    f->totals.chunks++;
+    f->totals.elements += elements;
+    f->totals.kept += packed->count;
+    f->totals.bytes += packed->bytes;
+    f->totals.encode_ns +=
+        codec_encode_ns(&codec_costs_default, packed, elements, f->how->chain.cut);
+}
+
+void node_sift_take(struct node_sift *f, float threshold, float *held, uint32_t elements,
+                    struct codec_packed *packed)
+{
+    codec_encode(f->coder, &f->how->chain, threshold, (double)f->link_rate, held, elements, f->room,
+                 packed);
+    sift_count(f, packed, elements);
+}
+
+void node_sift_back(struct node_sift *f, const struct codec_packed *packed, float *held,
+                    uint32_t elements)
+{
+    struct codec_plain plain;
+
+    if (packed->count == 0) {
+        return;
+    }
+    CHECK(codec_decode(f->coder, packed->codec, f->room, packed->bytes, elements, &plain) == OK);
+    (void)codec_add(plain.codec, plain.payload, elements, held);
+}
+
+void node_sift_nothing(struct node_sift *f, uint32_t elements, struct codec_packed *packed)
+{
+    uint8_t *bytes = (uint8_t *)f->room;
+
+    *packed = (struct codec_packed){.codec = CODEC_F32, .bytes = elements * 4};
+    if (packed->bytes > SIFT_LIST_BYTES) {
+        bytes_store32(bytes, 1);
+        bytes_store32(bytes + 4, 0);
+        f->room[2] = -0.0F;
+        *packed = (struct codec_packed){.codec = CODEC_LIST, .bytes = SIFT_LIST_BYTES};
+        return;
+    }
+    for (uint32_t i = 0; i < elements; i++) {
+        f->room[i] = -0.0F;
+    }
+}
+
+bool node_sift_may_skip(const struct table_schema *schema)
+{
+    return schema->combine == TABLE_SUM && schema->apply.kind != TABLE_MOMENTUM;
+}
+
+enum err node_sift_decode(struct node_sift *f, uint32_t codec, const void *bytes, uint32_t size,
+                          uint32_t elements, struct codec_plain *out)
+{
+    enum err rc = codec_decode(f->coder, codec, bytes, size, elements, out);
+
+    if (rc == OK) {
+        uint32_t count = codec_index_count(out->codec, out->payload, elements);
+
+        f->totals.decode_ns += codec_decode_ns(&codec_costs_default, codec, size, count, elements);
+    }
+    return rc;
+}
+
+uint32_t node_sift_apply(const struct table_schema *schema, uint64_t clock, float scale,
+                         const struct codec_plain *plain, float *values, float *state, float *held,
+                         float *dense, uint32_t elements)
+{
+    if (schema->apply.kind == TABLE_ADD && scale == 1.0F && held == NULL) {
+        return codec_add(plain->codec, plain->payload, elements, values);
+    }
+    for (uint32_t i = 0; i < elements; i++) {
+        dense[i] = -0.0F; /* Adding it changes nothing. */
+    }
+    (void)codec_add(plain->codec, plain->payload, elements, dense);
+    return table_apply_run_tracked(&schema->apply, clock, scale, values, state, dense, held,
+                                   elements);
+}
