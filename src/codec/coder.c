@@ -7,14 +7,18 @@
 #include <math.h>
 #include <string.h>
 
-enum { CODER_PAPER_ZEROS = 80 }; /* Percent, above which the paper sends few. */
-
 enum err codec_coder_create(struct codec_coder **out)
 {
     struct codec_coder *coder = mem_zalloc(sizeof(*coder));
+    enum err rc;
 
     if (coder == NULL) {
         return ERR_NOMEM;
+    }
+    rc = codec_squeezer_create(&coder->squeezer);
+    if (rc != OK) {
+        mem_free(coder);
+        return rc;
     }
     coder->loops = codec_loops_best();
     coder->costs = codec_costs_default;
@@ -24,7 +28,15 @@ enum err codec_coder_create(struct codec_coder **out)
 
 void codec_coder_destroy(struct codec_coder *coder)
 {
-    mem_free(coder);
+    if (coder != NULL) {
+        codec_squeezer_destroy(coder->squeezer);
+        mem_free(coder);
+    }
+}
+
+void codec_coder_use(struct codec_coder *coder, const struct codec_loops *loops)
+{
+    coder->loops = loops;
 }
 
 void codec_coder_set_costs(struct codec_coder *coder, const struct codec_costs *costs)
@@ -32,73 +44,106 @@ void codec_coder_set_costs(struct codec_coder *coder, const struct codec_costs *
     coder->costs = *costs;
 }
 
-static void coder_cut(struct codec_coder *coder, float threshold, float *held, uint32_t elements)
+double codec_coder_cut(struct codec_coder *coder, enum codec_cut cut, float threshold, float *held,
+                       uint32_t elements)
 {
     struct codec_taken *t = &coder->taken;
     struct codec_out out = {.floats = t->floats, .elements = elements};
+    double sum = 0;
 
-    coder->loops->select_absolute(held, threshold, t->bitmap, &out);
+    if (cut == CODEC_CUT_NORM) {
+        sum = codec_norm_mark(coder->loops, held, elements, threshold, t->bitmap, t->list);
+        coder->loops->take(held, t->bitmap, &out);
+    } else {
+        coder->loops->select_absolute(held, cut == CODEC_CUT_NONE ? 0 : threshold, t->bitmap, &out);
+    }
     t->elements = elements;
     t->count = out.count;
-    t->listed = false;
+    t->listed = t->whole = t->half = false;
+    return sum;
 }
 
-static void coder_narrow(struct codec_coder *coder)
+/* What is held at the elements that were taken is zero, so adding the errors there leaves them. */
+static void coder_halve(struct codec_coder *coder, const struct codec_chain *chain, float threshold,
+                        double sum, float *held)
+{
+    struct codec_taken *t = &coder->taken;
+    uint32_t most = coder->loops->halve(t->floats, t->count, t->halves, t->spare);
+    uint32_t bits;
+
+    memcpy(&bits, &threshold, sizeof(bits));
+    if (most > (chain->cut == CODEC_CUT_NONE ? 0 : bits) ||
+        (most > 0 && chain->cut == CODEC_CUT_NORM &&
+         !codec_norm_allows(coder->loops, sum, codec_norm_bound(threshold, t->elements), t->spare,
+                            t->count))) {
+        return;
+    }
+    t->half = true;
+    if (most > 0) {
+        (void)coder->loops->add_bitmap[CODEC_VALUES_F32](held, (const uint8_t *)t->bitmap,
+                                                         (const uint8_t *)t->spare, t->elements);
+    }
+}
+
+void codec_coder_narrow(struct codec_coder *coder)
 {
     struct codec_taken *t = &coder->taken;
 
     t->whole = coder->loops->whole(t->floats, t->count);
     if (t->whole) {
-        memcpy(t->bytes, t->floats, t->count * sizeof(float));
-        coder->loops->narrow(t->bytes, t->count);
+        memcpy(t->spare, t->floats, t->count * sizeof(float));
+        coder->loops->narrow(t->spare, t->count);
     }
 }
 
-/* Forms that would be larger than all floats are not written. */
-static uint32_t coder_kind(struct codec_coder *coder, enum codec_form form)
+/* Return the bytes at @out, and in @way what became of it. */
+static uint32_t coder_write(struct codec_coder *coder, struct codec_way *way, void *out)
 {
-    const struct codec_taken *t = &coder->taken;
-    bool sparse = (uint64_t)t->count * 100 < (uint64_t)t->elements * (100 - CODER_PAPER_ZEROS);
-    uint32_t kind = CODEC_F32;
+    uint32_t bytes = codec_form_bytes(coder, way->kind);
+    uint32_t squeezed_bytes = bytes;
+    const void *squeezed = NULL;
 
-    switch (form) {
-    case CODEC_FORM_AUTO:
-        return codec_form_smallest(coder);
-    case CODEC_FORM_BITMAP:
-    case CODEC_FORM_GAPS:
-        kind = codec_form_kind(coder, CODEC_BITMAP);
-        break;
-    case CODEC_FORM_SPARSE:
-        kind = codec_form_kind(coder, CODEC_LIST);
-        break;
-    case CODEC_FORM_PAPER:
-        kind = sparse ? CODEC_LIST : CODEC_F32;
-        break;
-    case CODEC_FORM_DENSE:
-    case CODEC_FORMS:
-        break;
+    codec_form_write(coder, way->kind, out);
+    if (way->squeeze == CODEC_PLAIN) {
+        return bytes;
     }
-    return codec_form_bytes(coder, kind) <= codec_bytes_max(t->elements) ? kind : CODEC_F32;
+    squeezed = codec_squeeze(coder->squeezer, way->squeeze, out, bytes, &squeezed_bytes);
+    codec_choice_note(coder, way, bytes, squeezed_bytes);
+    if (squeezed == NULL) {
+        way->squeeze = CODEC_PLAIN;
+    } else {
+        memcpy(out, squeezed, squeezed_bytes);
+    }
+    return squeezed_bytes;
 }
 
 void codec_encode(struct codec_coder *coder, const struct codec_chain *chain, float threshold,
                   double link_bytes_per_s, float *held, uint32_t elements, void *out,
                   struct codec_packed *packed)
 {
+    const struct codec_taken *t = &coder->taken;
     unsigned mode = rounding_enter();
-    uint32_t kind;
+    struct codec_way way;
+    double sum;
 
     CHECK(threshold >= 0 && isfinite(threshold) && elements > 0 &&
           elements <= LIMIT_CHUNK_ELEMENTS && (uintptr_t)out % _Alignof(float) == 0);
-    (void)link_bytes_per_s;
     *packed = (struct codec_packed){0};
-    coder_cut(coder, chain->cut == CODEC_CUT_NONE ? 0 : threshold, held, elements);
-    if (coder->taken.count > 0) {
-        coder_narrow(coder);
-        kind = coder_kind(coder, chain->form);
-        codec_form_write(coder, kind, out);
-        *packed = (struct codec_packed){
-            .codec = kind, .bytes = codec_form_bytes(coder, kind), .count = coder->taken.count};
+    sum = codec_coder_cut(coder, chain->cut, threshold, held, elements);
+    if (t->count > 0) {
+        if (chain->half) {
+            coder_halve(coder, chain, threshold, sum, held);
+        }
+        if (chain->form != CODEC_FORM_DENSE && chain->form != CODEC_FORM_PAPER) {
+            codec_coder_narrow(coder);
+        }
+        if (codec_choice_trial(coder, chain, link_bytes_per_s, &way)) {
+            (void)coder_write(coder, &way, out);
+        }
+        way = codec_choice_best(coder, chain, link_bytes_per_s);
+        packed->bytes = coder_write(coder, &way, out);
+        packed->codec = way.kind | (uint32_t)way.squeeze << CODEC_SQUEEZE_SHIFT;
+        packed->count = t->count;
     }
     rounding_leave(mode);
 }
@@ -106,10 +151,22 @@ void codec_encode(struct codec_coder *coder, const struct codec_chain *chain, fl
 enum err codec_decode(struct codec_coder *coder, uint32_t codec, const void *bytes, size_t size,
                       uint32_t elements, struct codec_plain *out)
 {
-    if (elements == 0 || elements > LIMIT_CHUNK_ELEMENTS || size > codec_bytes_max(elements) ||
-        !codec_payload_valid_by(coder->loops, codec, bytes, size, elements)) {
+    uint32_t kind = codec & ((1u << CODEC_SQUEEZE_SHIFT) - 1);
+    uint32_t squeeze = codec >> CODEC_SQUEEZE_SHIFT;
+    uint32_t plain_bytes = 0;
+
+    if (elements == 0 || elements > LIMIT_CHUNK_ELEMENTS || kind >= CODEC_KINDS ||
+        squeeze >= CODEC_SQUEEZES || size > codec_bytes_max(elements)) {
         return ERR_INVALID;
     }
-    *out = (struct codec_plain){.codec = codec, .payload = bytes, .bytes = (uint32_t)size};
+    if (squeeze != CODEC_PLAIN) {
+        bytes = codec_unsqueeze(coder->squeezer, (enum codec_squeeze)squeeze, bytes, size,
+                                codec_bytes_max(elements), &plain_bytes);
+        size = plain_bytes;
+    }
+    if (bytes == NULL || !codec_payload_valid_by(coder->loops, kind, bytes, size, elements)) {
+        return ERR_INVALID;
+    }
+    *out = (struct codec_plain){.codec = kind, .payload = bytes, .bytes = (uint32_t)size};
     return OK;
 }

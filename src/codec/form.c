@@ -5,102 +5,161 @@
 
 #include <string.h>
 
-static const uint16_t *form_list(struct codec_coder *coder)
+enum { FORM_HEAD_BYTES = 4, FORM_SKIP = 255 };
+
+/* The numbers of the elements, and how many skips their distances take. */
+static void form_list(struct codec_coder *coder)
 {
     struct codec_taken *t = &coder->taken;
+    uint32_t next = 0;
 
-    if (!t->listed) {
-        CHECK(coder->loops->list(t->bitmap, codec_bitmap_words(t->elements), t->list) == t->count);
-        t->listed = true;
+    if (t->listed) {
+        return;
     }
-    return t->list;
+    CHECK(coder->loops->list(t->bitmap, codec_bitmap_words(t->elements), t->list) == t->count);
+    t->listed = true;
+    t->skips = 0;
+    for (uint32_t i = 0; i < t->count; i++) {
+        t->skips += (t->list[i] - next) / FORM_SKIP;
+        next = t->list[i] + 1u;
+    }
 }
 
-uint32_t codec_form_kind(const struct codec_coder *coder, uint32_t like)
+uint32_t codec_form_kind(const struct codec_coder *coder, uint32_t index)
 {
-    if (coder->taken.whole && like != CODEC_F32) {
-        return like == CODEC_BITMAP ? CODEC_BITMAP_I8 : CODEC_LIST_I8;
+    const struct codec_taken *t = &coder->taken;
+
+    switch (index) {
+    case CODEC_BITMAP:
+        return t->whole ? CODEC_BITMAP_I8 : t->half ? CODEC_BITMAP_F16 : CODEC_BITMAP;
+    case CODEC_LIST:
+        return t->whole ? CODEC_LIST_I8 : t->half ? CODEC_LIST_F16 : CODEC_LIST;
+    case CODEC_GAPS:
+        return t->whole ? CODEC_GAPS_I8 : t->half ? CODEC_GAPS_F16 : CODEC_GAPS;
+    default:
+        return t->half ? CODEC_F16 : CODEC_F32;
     }
-    return like;
+}
+
+static uint32_t form_index_bytes(struct codec_coder *coder, uint32_t kind)
+{
+    const struct codec_taken *t = &coder->taken;
+
+    switch (codec_kind_index(kind)) {
+    case CODEC_BITMAP:
+        return codec_bitmap_words(t->elements) * 8;
+    case CODEC_LIST:
+        return codec_list_bytes(t->count);
+    default:
+        form_list(coder);
+        return codec_gaps_bytes(t->count + t->skips);
+    }
 }
 
 uint32_t codec_form_bytes(struct codec_coder *coder, uint32_t kind)
 {
     const struct codec_taken *t = &coder->taken;
-    uint32_t index_bytes, values_bytes;
 
-    if (kind == CODEC_F32) {
-        return codec_bytes_max(t->elements);
+    if (codec_kind_index(kind) == CODEC_F32) {
+        return codec_values_bytes(kind, t->elements);
     }
-    index_bytes = kind == CODEC_BITMAP || kind == CODEC_BITMAP_I8
-                      ? codec_bitmap_words(t->elements) * 8
-                      : 4 + (t->count * 2 + 3) / 4 * 4;
-    values_bytes = kind == CODEC_BITMAP_I8 || kind == CODEC_LIST_I8
-                       ? (t->count + 3) / 4 * 4
-                       : t->count * (uint32_t)sizeof(float);
-    return index_bytes + values_bytes;
-}
-
-uint32_t codec_form_smallest(struct codec_coder *coder)
-{
-    uint32_t best = CODEC_F32;
-
-    for (uint32_t like = CODEC_BITMAP; like <= CODEC_LIST; like++) {
-        uint32_t kind = codec_form_kind(coder, like);
-
-        best = codec_form_bytes(coder, kind) < codec_form_bytes(coder, best) ? kind : best;
-    }
-    return best;
+    return form_index_bytes(coder, kind) + codec_values_bytes(kind, t->count);
 }
 
 /* Those that are not named are -0.0, to which each value is added. */
-static void form_write_dense(const struct codec_coder *coder, float *out)
+static void form_write_f32(const struct codec_coder *coder, float *out)
 {
     const struct codec_taken *t = &coder->taken;
 
     if (t->count == t->elements) {
-        memcpy(out, t->floats, codec_bytes_max(t->elements));
+        memcpy(out, t->floats, t->count * sizeof(float));
         return;
     }
     for (uint32_t i = 0; i < t->elements; i++) {
         out[i] = -0.0F;
     }
-    (void)coder->loops->add_bitmap(out, (const uint8_t *)t->bitmap, (const uint8_t *)t->floats,
-                                   t->elements);
+    (void)coder->loops->add_bitmap[CODEC_VALUES_F32](out, (const uint8_t *)t->bitmap,
+                                                     (const uint8_t *)t->floats, t->elements);
 }
 
-static uint32_t form_write_index(struct codec_coder *coder, uint32_t kind, uint8_t *out)
+static void form_write_f16(struct codec_coder *coder, uint8_t *out)
 {
     const struct codec_taken *t = &coder->taken;
-    uint32_t bytes = codec_bitmap_words(t->elements) * 8;
 
-    if (kind == CODEC_BITMAP || kind == CODEC_BITMAP_I8) {
-        memcpy(out, t->bitmap, bytes);
-        return bytes;
+    form_list(coder);
+    for (uint32_t i = 0; i < t->elements; i++) {
+        bytes_store16(out + (size_t)i * 2, 0x8000);
     }
-    bytes_store32(out, t->count);
-    memcpy(out + 4, form_list(coder), (size_t)t->count * 2);
-    bytes = 4 + t->count * 2;
-    for (; bytes % 4 != 0; bytes++) {
-        out[bytes] = 0;
+    for (uint32_t i = 0; i < t->count; i++) {
+        bytes_store16(out + (size_t)t->list[i] * 2, t->halves[i]);
     }
-    return bytes;
 }
 
+static void form_write_gaps(const struct codec_taken *t, uint8_t *out)
+{
+    uint32_t next = 0;
+
+    bytes_store16(out, (uint16_t)(t->count - 1));
+    bytes_store16(out + 2, (uint16_t)t->skips);
+    out += FORM_HEAD_BYTES;
+    for (uint32_t i = 0; i < t->count; i++) {
+        uint32_t distance = t->list[i] - next;
+
+        for (; distance >= FORM_SKIP; distance -= FORM_SKIP) {
+            *out++ = FORM_SKIP;
+        }
+        *out++ = (uint8_t)distance;
+        next = t->list[i] + 1u;
+    }
+}
+
+static void form_write_index(struct codec_coder *coder, uint32_t kind, uint8_t *out)
+{
+    const struct codec_taken *t = &coder->taken;
+
+    switch (codec_kind_index(kind)) {
+    case CODEC_BITMAP:
+        memcpy(out, t->bitmap, (size_t)codec_bitmap_words(t->elements) * 8);
+        break;
+    case CODEC_LIST:
+        form_list(coder);
+        bytes_store32(out, t->count);
+        memcpy(out + FORM_HEAD_BYTES, t->list, (size_t)t->count * 2);
+        break;
+    default:
+        form_list(coder);
+        form_write_gaps(t, out);
+    }
+}
+
+/* The bytes that fill a part up to a multiple of 4 are among its last 4, which are made zero before
+ * the others are written. */
 void codec_form_write(struct codec_coder *coder, uint32_t kind, void *out)
 {
     const struct codec_taken *t = &coder->taken;
+    uint32_t index_bytes = codec_form_bytes(coder, kind) - codec_values_bytes(kind, t->count);
     uint8_t *at = out;
 
     if (kind == CODEC_F32) {
-        form_write_dense(coder, out);
+        form_write_f32(coder, out);
         return;
     }
-    at += form_write_index(coder, kind, at);
-    if (kind != CODEC_BITMAP_I8 && kind != CODEC_LIST_I8) {
+    bytes_store32(at + codec_form_bytes(coder, kind) - 4, 0);
+    if (kind == CODEC_F16) {
+        form_write_f16(coder, at);
+        return;
+    }
+    bytes_store32(at + index_bytes - 4, 0);
+    form_write_index(coder, kind, at);
+    at += index_bytes;
+    switch (codec_kind_values(kind)) {
+    case CODEC_VALUES_F32:
         memcpy(at, t->floats, t->count * sizeof(float));
-        return;
+        break;
+    case CODEC_VALUES_F16:
+        memcpy(at, t->halves, t->count * sizeof(uint16_t));
+        break;
+    default:
+        memcpy(at, t->spare, t->count);
     }
-    memcpy(at, t->bytes, t->count);
-    memset(at + t->count, 0, (4 - t->count % 4) % 4);
 }

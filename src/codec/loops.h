@@ -18,23 +18,30 @@ struct codec_out {
     uint32_t count;
 };
 
+/* How values are written. */
+enum codec_values { CODEC_VALUES_F32, CODEC_VALUES_F16, CODEC_VALUES_I8, CODEC_VALUES };
+
 struct codec_loops {
     const char *name;
-    /* Of @count floats at any address. */
+    /* Of @count floats, or halves, at any address. */
     bool (*finite)(const uint8_t *floats, uint32_t count);
+    bool (*finite_halves)(const uint8_t *halves, uint32_t count);
     /* How many bits are set in @words 64-bit words at any address. */
     uint32_t (*bits)(const uint8_t *bitmap, uint32_t words);
-    /* values += floats, of all elements or of those in the bitmap; returns how many kept their
-     * value because the sum would not have been finite. */
-    uint32_t (*add)(float *values, const uint8_t *floats, uint32_t elements);
-    uint32_t (*add_bitmap)(float *values, const uint8_t *bitmap, const uint8_t *floats,
-                           uint32_t elements);
-    uint32_t (*add_list)(float *values, const uint8_t *list, const uint8_t *floats, uint32_t count);
-    /* The same with values that are signed bytes. */
-    uint32_t (*add_bitmap_i8)(float *values, const uint8_t *bitmap, const uint8_t *bytes,
-                              uint32_t elements);
-    uint32_t (*add_list_i8)(float *values, const uint8_t *list, const uint8_t *bytes,
-                            uint32_t count);
+    /* Of @size bytes that are distances (CODEC_GAPS): their sum, and how many name no element. */
+    uint32_t (*gaps)(const uint8_t *gaps, uint32_t size, uint32_t *skips);
+    /* values += a payload's, of all elements (no bytes) or of those in the index part; returns how
+     * many kept their value because the sum would not have been finite. */
+    uint32_t (*add[CODEC_VALUES])(float *values, const uint8_t *from, uint32_t elements);
+    uint32_t (*add_bitmap[CODEC_VALUES])(float *values, const uint8_t *bitmap, const uint8_t *from,
+                                         uint32_t elements);
+    uint32_t (*add_list[CODEC_VALUES])(float *values, const uint8_t *list, const uint8_t *from,
+                                       uint32_t count);
+    uint32_t (*add_gaps[CODEC_VALUES])(float *values, const uint8_t *gaps, uint32_t size,
+                                       const uint8_t *from);
+    /* Floats as halves, rounded to nearest even, and what is missing then. Returns the bits of the
+     * largest of these, without sign: those of infinity if a float is too large. */
+    uint32_t (*halve)(const float *floats, uint32_t count, uint16_t *halves, float *errors);
     /* Can each float be a byte: is it a whole number from -127 to 127, and not -0.0? Looks no
      * further than a word beyond the first that cannot. */
     bool (*whole)(const float *floats, uint32_t count);
@@ -63,6 +70,9 @@ struct codec_loops {
      * So that a processor can do many at once, a sum is made of eight, of every eighth element in
      * order, which are added up as ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
     bool (*row_above)(const float *values, const float *held, uint32_t count, float threshold);
+    /* The sum of the squares of those that are not above @limit in magnitude, made in that order.
+     */
+    double (*squares)(const float *x, uint32_t count, float limit);
 };
 
 enum { CODEC_LOOPS_MAX = 3, CODEC_LIST_SPILL = 7 };
@@ -84,11 +94,25 @@ void codec_select_by(const struct codec_loops *loops, const struct codec_filter 
                      const struct codec_chunk *chunk, float threshold, void *out,
                      struct codec_packed *packed);
 
+struct codec_coder;
+void codec_coder_use(struct codec_coder *coder, const struct codec_loops *loops);
+
 /* For sparse.c and select.c. The room for a payload at @out, and what comes of it: the encoding for
  * the floats that are there now, of the elements that the bitmap names. */
 struct codec_out codec_out_open(void *out, uint32_t elements);
 void codec_out_close(const struct codec_loops *loops, struct codec_out *out, const uint64_t *bitmap,
                      struct codec_packed *packed);
+
+/* For sparse.c and form.c. Of a kind: the one with floats that has the same index part (CODEC_F32,
+ * CODEC_BITMAP, CODEC_LIST or CODEC_GAPS), how its values are written, and their bytes, with those
+ * that fill them up. */
+uint32_t codec_kind_index(uint32_t kind);
+enum codec_values codec_kind_values(uint32_t kind);
+uint32_t codec_values_bytes(uint32_t kind, uint32_t count);
+
+/* Of an index part that is a list or gaps, with the bytes that fill it up. */
+uint32_t codec_list_bytes(uint32_t count);
+uint32_t codec_gaps_bytes(uint32_t distances);
 
 /* For filter.c: v / sqrt(clock), in a file of its own (see codec/rounding.h). */
 float codec_decay(float v, uint64_t clock);

@@ -1,104 +1,16 @@
 /* The text of the loops. Each of loops_plain.c, loops_avx2.c and loops_avx512.c includes it once
- * and is compiled with its own flags, as in src/table. The work is done on words: 64 elements and
- * the 64 bits that say which of them are meant. How a word is done is in loops_word_*.h, in four
- * functions of the same names:
- *
- *   word_relative, word_absolute   which elements are significant
- *   word_gather                    copy those to @out, one after the other, perhaps with others
- *                                  behind them (as long as the word), and make them zero in @zero,
- *                                  which is NULL or @from; returns how many
- *   word_add                       add the values of a payload to them, floats or (@i8) signed
- *                                  bytes, of which as many can be read as the word is long;
- *                                  returns how many
+ * and is compiled with its own flags, as in src/table.
  *
  * What is left at the end of a chunk is done one by one, or in a word that zeros fill up. */
 
 #ifndef CODEC_LOOPS_BODY_H
 #define CODEC_LOOPS_BODY_H
 
-#include "base/bytes.h"
-#include "codec/loops.h"
+#include "codec/loops_gaps.h"
+#include "codec/loops_half.h"
+#include "codec/loops_word.h"
 
-#include <math.h>
-#include <string.h>
-
-enum { WORD_BITS = 64 };
-
-#define LOOPS_INFINITY_BITS UINT32_C(0x7f800000)
-#define LOOPS_BYTE_MAX_BITS UINT32_C(0x42fe0000) /* 127 */
-
-static inline uint32_t loops_float_bits(float x)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &x, sizeof(bits));
-    return bits;
-}
-
-/* The bits without the sign: at least LOOPS_INFINITY_BITS if @x is not finite. As integers, because
- * a comparison of floats may be optimised on assumptions, and sorts NaN nowhere. */
-static inline uint32_t loops_magnitude(float x)
-{
-    return loops_float_bits(x) & UINT32_C(0x7fffffff);
-}
-
-static inline float loops_float(const uint8_t *at, uint32_t index)
-{
-    float x;
-
-    memcpy(&x, at + (size_t)index * sizeof(x), sizeof(x));
-    return x;
-}
-
-static inline size_t loops_value_bytes(bool i8)
-{
-    return i8 ? 1 : sizeof(float);
-}
-
-/* Of a payload: a float or (@i8) a signed byte. */
-static inline float loops_value(const uint8_t *at, uint32_t index, bool i8)
-{
-    return i8 ? (float)(int8_t)at[index] : loops_float(at, index);
-}
-
-static inline uint32_t word_gather_each(uint64_t word, const float *from, float *zero, float *out)
-{
-    uint32_t count = 0;
-
-    for (; word != 0; word &= word - 1) {
-        uint32_t i = (uint32_t)__builtin_ctzll(word);
-
-        out[count++] = from[i];
-        if (zero != NULL) {
-            zero[i] = 0;
-        }
-    }
-    return count;
-}
-
-static inline uint32_t word_add_each(uint64_t word, float *values, const uint8_t *from, bool i8,
-                                     uint32_t *kept)
-{
-    uint32_t count = 0;
-
-    for (; word != 0; word &= word - 1) {
-        uint32_t i = (uint32_t)__builtin_ctzll(word);
-        float sum = values[i] + loops_value(from, count++, i8);
-        bool ok = loops_magnitude(sum) < LOOPS_INFINITY_BITS;
-
-        values[i] = ok ? sum : values[i];
-        *kept += !ok;
-    }
-    return count;
-}
-
-#if defined(__AVX512F__)
-#include "codec/loops_word_avx512.h"
-#elif defined(__AVX2__)
-#include "codec/loops_word_avx2.h"
-#else
-#include "codec/loops_word_plain.h"
-#endif
+#include <float.h>
 
 /* Many magnitudes are or-ed together, each raised by one step of the exponent, so that what is not
  * finite carries into the sign. */
@@ -122,20 +34,6 @@ static uint32_t loops_bits(const uint8_t *bitmap, uint32_t words)
     return bits;
 }
 
-static uint32_t loops_add(float *restrict values, const uint8_t *restrict floats, uint32_t elements)
-{
-    uint32_t kept = 0;
-
-    for (uint32_t i = 0; i < elements; i++) {
-        float sum = values[i] + loops_float(floats, i);
-        bool ok = loops_magnitude(sum) < LOOPS_INFINITY_BITS;
-
-        values[i] = ok ? sum : values[i];
-        kept += !ok;
-    }
-    return kept;
-}
-
 /* The words in front that have so many values behind their start that a vector of bytes can be read
  * whole. */
 static uint32_t loops_words_safe(const uint8_t *bitmap, uint32_t words)
@@ -149,10 +47,11 @@ static uint32_t loops_words_safe(const uint8_t *bitmap, uint32_t words)
 }
 
 static inline uint32_t loops_add_words(float *values, const uint8_t *bitmap, const uint8_t *from,
-                                       uint32_t elements, bool i8)
+                                       uint32_t elements, enum codec_values how)
 {
     uint32_t words = (elements + WORD_BITS - 1) / WORD_BITS;
-    uint32_t full = i8 ? loops_words_safe(bitmap, words) : elements / WORD_BITS;
+    uint32_t full =
+        how != CODEC_VALUES_F32 ? loops_words_safe(bitmap, words) : elements / WORD_BITS;
     uint32_t kept = 0;
 
     for (uint32_t w = 0; w < words; w++) {
@@ -160,66 +59,59 @@ static inline uint32_t loops_add_words(float *values, const uint8_t *bitmap, con
         float *at = values + (size_t)w * WORD_BITS;
 
         if (word != 0) {
-            uint32_t count = w < full ? word_add(word, at, from, i8, &kept)
-                                      : word_add_each(word, at, from, i8, &kept);
+            uint32_t count = w < full ? word_add(word, at, from, how, &kept)
+                                      : word_add_each(word, at, from, how, &kept);
 
-            from += count * loops_value_bytes(i8);
+            from += count * loops_value_bytes(how);
         }
     }
     return kept;
 }
 
-static uint32_t loops_add_bitmap(float *values, const uint8_t *bitmap, const uint8_t *floats,
+static uint32_t loops_add_bitmap(float *values, const uint8_t *bitmap, const uint8_t *from,
                                  uint32_t elements)
 {
-    return loops_add_words(values, bitmap, floats, elements, false);
+    return loops_add_words(values, bitmap, from, elements, CODEC_VALUES_F32);
 }
 
-static uint32_t loops_add_bitmap_i8(float *values, const uint8_t *bitmap, const uint8_t *bytes,
+static uint32_t loops_add_bitmap_f16(float *values, const uint8_t *bitmap, const uint8_t *from,
+                                     uint32_t elements)
+{
+    return loops_add_words(values, bitmap, from, elements, CODEC_VALUES_F16);
+}
+
+static uint32_t loops_add_bitmap_i8(float *values, const uint8_t *bitmap, const uint8_t *from,
                                     uint32_t elements)
 {
-    return loops_add_words(values, bitmap, bytes, elements, true);
+    return loops_add_words(values, bitmap, from, elements, CODEC_VALUES_I8);
 }
 
-static inline uint32_t loops_add_each(float *values, const uint8_t *list, const uint8_t *from,
-                                      uint32_t count, bool i8)
-{
-    uint32_t kept = 0;
-
-    for (uint32_t k = 0; k < count; k++) {
-        float *at = values + bytes_load16(list + (size_t)k * sizeof(uint16_t));
-        float sum = *at + loops_value(from, k, i8);
-        bool ok = loops_magnitude(sum) < LOOPS_INFINITY_BITS;
-
-        *at = ok ? sum : *at;
-        kept += !ok;
-    }
-    return kept;
-}
-
-static uint32_t loops_add_list(float *values, const uint8_t *list, const uint8_t *floats,
+static uint32_t loops_add_list(float *values, const uint8_t *list, const uint8_t *from,
                                uint32_t count)
 {
-    return loops_add_each(values, list, floats, count, false);
+    return loops_add_each(values, list, from, count, CODEC_VALUES_F32);
 }
 
-static uint32_t loops_add_list_i8(float *values, const uint8_t *list, const uint8_t *bytes,
+static uint32_t loops_add_list_f16(float *values, const uint8_t *list, const uint8_t *from,
+                                   uint32_t count)
+{
+    return loops_add_each(values, list, from, count, CODEC_VALUES_F16);
+}
+
+static uint32_t loops_add_list_i8(float *values, const uint8_t *list, const uint8_t *from,
                                   uint32_t count)
 {
-    return loops_add_each(values, list, bytes, count, true);
+    return loops_add_each(values, list, from, count, CODEC_VALUES_I8);
 }
 
-/* What is too large for a byte becomes zero first, since no integer may be made of it: by a mask,
- * because gcc makes a branch of a choice, and no vectors then. A float has the bits that it would
- * have after it was a byte, or it cannot be one. */
+/* What is too large for a byte becomes zero first, since no integer may be made of it. A float has
+ * the bits that it would have after it was a byte, or it cannot be one. */
 static uint32_t loops_byte_differs(float x)
 {
     uint32_t bits = loops_float_bits(x);
-    uint32_t small_bits = bits & (0 - (uint32_t)(loops_magnitude(x) <= LOOPS_BYTE_MAX_BITS));
-    float small;
+    uint32_t small_bits = bits & loops_mask(loops_magnitude(x) <= LOOPS_BYTE_MAX_BITS);
 
-    memcpy(&small, &small_bits, sizeof(small));
-    return loops_float_bits((float)(int32_t)small) ^ bits;
+    return loops_float_bits((float)(int32_t)loops_from_bits(small_bits)) ^ bits;
 }
 
 static inline bool loops_word_whole(const float *x)
@@ -497,18 +389,30 @@ static void loops_mark_measured(const float *significance, const float *held, ui
     }
 }
 
-static double loops_squares(const float *x, uint32_t count)
+/* Zero if it is above a limit that has these bits. */
+static inline double loops_within(float x, uint32_t limit_bits)
 {
+    return (double)loops_from_bits(loops_float_bits(x) &
+                                   loops_mask(loops_magnitude(x) <= limit_bits));
+}
+
+static double loops_squares(const float *x, uint32_t count, float limit)
+{
+    uint32_t bits = loops_magnitude(limit);
     double s[8] = {0};
     uint32_t i = 0;
 
     for (; i + 8 <= count; i += 8) {
         for (uint32_t k = 0; k < 8; k++) {
-            s[k] += (double)x[i + k] * (double)x[i + k];
+            double within = loops_within(x[i + k], bits);
+
+            s[k] += within * within;
         }
     }
     for (uint32_t k = 0; i + k < count; k++) {
-        s[k] += (double)x[i + k] * (double)x[i + k];
+        double within = loops_within(x[i + k], bits);
+
+        s[k] += within * within;
     }
     return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
@@ -517,20 +421,30 @@ static bool loops_row_above(const float *values, const float *held, uint32_t cou
 {
     double t = (double)threshold;
 
-    return loops_squares(held, count) > t * t * loops_squares(values, count);
+    return loops_squares(held, count, FLT_MAX) > t * t * loops_squares(values, count, FLT_MAX);
 }
 
 #define LOOPS_TABLE(text)                                                                          \
     {                                                                                              \
-        .name = (text), .finite = loops_finite, .bits = loops_bits, .add = loops_add,              \
-        .add_bitmap = loops_add_bitmap, .add_list = loops_add_list,                                \
-        .add_bitmap_i8 = loops_add_bitmap_i8, .add_list_i8 = loops_add_list_i8,                    \
-        .whole = loops_whole, .narrow = loops_narrow, .whole_bytes = loops_whole_bytes,            \
-        .list = loops_list, .gather = loops_gather, .take = loops_take,                            \
-        .mark_relative = loops_mark_relative, .mark_absolute = loops_mark_absolute,                \
-        .mark_product = loops_mark_product, .mark_measured = loops_mark_measured,                  \
-        .select_relative = loops_select_relative, .select_absolute = loops_select_absolute,        \
-        .row_above = loops_row_above,                                                              \
+        .name = (text), .finite = loops_finite, .finite_halves = loops_finite_halves,              \
+        .bits = loops_bits, .gaps = loops_gaps,                                                    \
+        .add = {[CODEC_VALUES_F32] = loops_add, [CODEC_VALUES_F16] = loops_add_f16},               \
+        .add_bitmap = {[CODEC_VALUES_F32] = loops_add_bitmap,                                      \
+                       [CODEC_VALUES_F16] = loops_add_bitmap_f16,                                  \
+                       [CODEC_VALUES_I8] = loops_add_bitmap_i8},                                   \
+        .add_list = {[CODEC_VALUES_F32] = loops_add_list,                                          \
+                     [CODEC_VALUES_F16] = loops_add_list_f16,                                      \
+                     [CODEC_VALUES_I8] = loops_add_list_i8},                                       \
+        .add_gaps = {[CODEC_VALUES_F32] = loops_add_gaps,                                          \
+                     [CODEC_VALUES_F16] = loops_add_gaps_f16,                                      \
+                     [CODEC_VALUES_I8] = loops_add_gaps_i8},                                       \
+        .halve = loops_halve_all, .whole = loops_whole, .narrow = loops_narrow,                    \
+        .whole_bytes = loops_whole_bytes, .list = loops_list, .gather = loops_gather,              \
+        .take = loops_take, .mark_relative = loops_mark_relative,                                  \
+        .mark_absolute = loops_mark_absolute, .mark_product = loops_mark_product,                  \
+        .mark_measured = loops_mark_measured, .select_relative = loops_select_relative,            \
+        .select_absolute = loops_select_absolute, .row_above = loops_row_above,                    \
+        .squares = loops_squares,                                                                  \
     }
 
 #endif

@@ -1,4 +1,4 @@
-/* Words of 64 elements, as eight groups of eight. See loops_body.h. */
+/* Words of 64 elements, as eight groups of eight. See loops_word.h. */
 
 #ifndef CODEC_LOOPS_WORD_AVX2_H
 #define CODEC_LOOPS_WORD_AVX2_H
@@ -78,12 +78,31 @@ static inline uint32_t word_gather(uint64_t word, const float *from, float *zero
     return count;
 }
 
+/* As loops_unhalve(): some processors with AVX2 may not have the instruction for it. */
+static inline __m256 group_unhalve(__m128i halves)
+{
+    const __m256 step = _mm256_castsi256_ps(_mm256_set1_epi32(0x38800000));
+    __m256i wide = _mm256_cvtepu16_epi32(halves);
+    __m256i sign = _mm256_slli_epi32(_mm256_and_si256(wide, _mm256_set1_epi32(0x8000)), 16);
+    __m256i bits = _mm256_slli_epi32(_mm256_and_si256(wide, _mm256_set1_epi32(0x7fff)), 13);
+    __m256i up = _mm256_add_epi32(bits, _mm256_set1_epi32(0x38800000));
+    __m256 tiny = _mm256_sub_ps(_mm256_castsi256_ps(up), step);
+    __m256i normal = _mm256_add_epi32(bits, _mm256_set1_epi32(0x38000000));
+    __m256i is_tiny = _mm256_cmpgt_epi32(_mm256_set1_epi32(0x00800000), bits);
+    __m256 x = _mm256_blendv_ps(_mm256_castsi256_ps(normal), tiny, _mm256_castsi256_ps(is_tiny));
+
+    return _mm256_or_ps(x, _mm256_castsi256_ps(sign));
+}
+
 /* The next @bits values. Nothing is read beyond the last float. */
-static inline __m256 group_values(const uint8_t *from, int bits, bool i8)
+static inline __m256 group_values(const uint8_t *from, int bits, enum codec_values how)
 {
     const __m256i numbers = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
 
-    if (i8) {
+    if (how == CODEC_VALUES_F16) {
+        return group_unhalve(_mm_loadu_si128((const __m128i *)(const void *)from));
+    }
+    if (how == CODEC_VALUES_I8) {
         __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)from);
 
         return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
@@ -92,8 +111,8 @@ static inline __m256 group_values(const uint8_t *from, int bits, bool i8)
                               _mm256_cmpgt_epi32(_mm256_set1_epi32(bits), numbers));
 }
 
-static inline uint32_t word_add(uint64_t word, float *values, const uint8_t *from, bool i8,
-                                uint32_t *kept)
+static inline uint32_t word_add(uint64_t word, float *values, const uint8_t *from,
+                                enum codec_values how, uint32_t *kept)
 {
     const __m256i magnitude = _mm256_set1_epi32(0x7fffffff);
     const __m256i infinity = _mm256_set1_epi32(0x7f800000);
@@ -106,7 +125,7 @@ static inline uint32_t word_add(uint64_t word, float *values, const uint8_t *fro
         __m256 x, v, sum;
         __m256i taken;
 
-        x = group_values(from + count * loops_value_bytes(i8), bits, i8);
+        x = group_values(from + count * loops_value_bytes(how), bits, how);
         x = _mm256_permutevar8x32_ps(x, group_lanes(codec_lanes_spread[group]));
         v = _mm256_loadu_ps(at);
         sum = _mm256_add_ps(v, x);
@@ -118,6 +137,20 @@ static inline uint32_t word_add(uint64_t word, float *values, const uint8_t *fro
         count += (uint32_t)bits;
     }
     return count;
+}
+
+static inline void word_halve(const float *x, uint16_t *halves)
+{
+    word_halve_each(x, halves);
+}
+
+static inline void word_unhalve(const uint16_t *halves, float *x)
+{
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        const __m128i *at = (const __m128i *)(const void *)(halves + (size_t)g * GROUP_LANES);
+
+        _mm256_storeu_ps(x + (size_t)g * GROUP_LANES, group_unhalve(_mm_loadu_si128(at)));
+    }
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* Words of 64 elements, as four groups of sixteen. See loops_body.h. */
+/* Words of 64 elements, as four groups of sixteen. See loops_word.h. */
 
 #ifndef CODEC_LOOPS_WORD_AVX512_H
 #define CODEC_LOOPS_WORD_AVX512_H
@@ -57,9 +57,12 @@ static inline uint32_t word_gather(uint64_t word, const float *from, float *zero
 }
 
 /* The next @bits values. Nothing is read beyond the last float. */
-static inline __m512 group_values(const uint8_t *from, uint32_t bits, bool i8)
+static inline __m512 group_values(const uint8_t *from, uint32_t bits, enum codec_values how)
 {
-    if (i8) {
+    if (how == CODEC_VALUES_F16) {
+        return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)from));
+    }
+    if (how == CODEC_VALUES_I8) {
         __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)from);
 
         return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes));
@@ -67,8 +70,8 @@ static inline __m512 group_values(const uint8_t *from, uint32_t bits, bool i8)
     return _mm512_maskz_loadu_ps((__mmask16)((1u << bits) - 1), from);
 }
 
-static inline uint32_t word_add(uint64_t word, float *values, const uint8_t *from, bool i8,
-                                uint32_t *kept)
+static inline uint32_t word_add(uint64_t word, float *values, const uint8_t *from,
+                                enum codec_values how, uint32_t *kept)
 {
     const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
     const __m512i infinity = _mm512_set1_epi32(0x7f800000);
@@ -78,7 +81,7 @@ static inline uint32_t word_add(uint64_t word, float *values, const uint8_t *fro
         __mmask16 group = (__mmask16)(word >> (g * GROUP_LANES));
         uint32_t bits = (uint32_t)__builtin_popcount(group);
         float *at = values + (size_t)g * GROUP_LANES;
-        __m512 x = group_values(from + count * loops_value_bytes(i8), bits, i8);
+        __m512 x = group_values(from + count * loops_value_bytes(how), bits, how);
         __m512 sum = _mm512_add_ps(_mm512_loadu_ps(at), _mm512_maskz_expand_ps(group, x));
         __mmask16 taken = _mm512_mask_cmplt_epu32_mask(
             group, _mm512_and_si512(_mm512_castps_si512(sum), magnitude), infinity);
@@ -88,6 +91,25 @@ static inline uint32_t word_add(uint64_t word, float *values, const uint8_t *fro
         count += bits;
     }
     return count;
+}
+
+static inline void word_halve(const float *x, uint16_t *halves)
+{
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        __m512 floats = _mm512_loadu_ps(x + (size_t)g * GROUP_LANES);
+
+        _mm256_storeu_si256((__m256i *)(void *)(halves + (size_t)g * GROUP_LANES),
+                            _mm512_cvtps_ph(floats, _MM_FROUND_TO_NEAREST_INT));
+    }
+}
+
+static inline void word_unhalve(const uint16_t *halves, float *x)
+{
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        const __m256i *at = (const __m256i *)(const void *)(halves + (size_t)g * GROUP_LANES);
+
+        _mm512_storeu_ps(x + (size_t)g * GROUP_LANES, _mm512_cvtph_ps(_mm256_loadu_si256(at)));
+    }
 }
 
 #endif

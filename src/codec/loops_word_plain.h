@@ -1,4 +1,4 @@
-/* Words of 64 elements, for every processor. See loops_body.h. */
+/* Words of 64 elements, for every processor. See loops_word.h. */
 
 #ifndef CODEC_LOOPS_WORD_PLAIN_H
 #define CODEC_LOOPS_WORD_PLAIN_H
@@ -40,10 +40,20 @@ static inline uint32_t word_gather(uint64_t word, const float *from, float *zero
     return word_gather_each(word, from, zero, out);
 }
 
-static inline uint32_t word_add(uint64_t word, float *values, const uint8_t *from, bool i8,
-                                uint32_t *kept)
+static inline uint32_t word_add(uint64_t word, float *values, const uint8_t *from,
+                                enum codec_values how, uint32_t *kept)
 {
-    return word_add_each(word, values, from, i8, kept);
+    return word_add_each(word, values, from, how, kept);
+}
+
+static inline void word_halve(const float *x, uint16_t *halves)
+{
+    word_halve_each(x, halves);
+}
+
+static inline void word_unhalve(const uint16_t *halves, float *x)
+{
+    word_unhalve_each(halves, x);
 }
 
 #endif

@@ -31,30 +31,71 @@ static uint32_t sparse_bitmap_bytes(uint32_t elements)
     return codec_bitmap_words(elements) * 8;
 }
 
-/* With the bytes that fill it up. */
-static uint32_t sparse_list_bytes(uint32_t count)
+/* What the values are, and the kind with floats that has the same index part. */
+static const struct {
+    uint8_t index;
+    uint8_t values;
+} sparse_kinds[CODEC_KINDS] = {
+    [CODEC_F32] = {CODEC_F32, CODEC_VALUES_F32},
+    [CODEC_BITMAP] = {CODEC_BITMAP, CODEC_VALUES_F32},
+    [CODEC_LIST] = {CODEC_LIST, CODEC_VALUES_F32},
+    [CODEC_BITMAP_I8] = {CODEC_BITMAP, CODEC_VALUES_I8},
+    [CODEC_LIST_I8] = {CODEC_LIST, CODEC_VALUES_I8},
+    [CODEC_BITMAP_F16] = {CODEC_BITMAP, CODEC_VALUES_F16},
+    [CODEC_LIST_F16] = {CODEC_LIST, CODEC_VALUES_F16},
+    [CODEC_F16] = {CODEC_F32, CODEC_VALUES_F16},
+    [CODEC_GAPS] = {CODEC_GAPS, CODEC_VALUES_F32},
+    [CODEC_GAPS_F16] = {CODEC_GAPS, CODEC_VALUES_F16},
+    [CODEC_GAPS_I8] = {CODEC_GAPS, CODEC_VALUES_I8},
+};
+
+uint32_t codec_kind_index(uint32_t kind)
 {
-    return SPARSE_COUNT_BYTES + (count * 2 + 3) / 4 * 4;
+    return sparse_kinds[kind].index;
 }
 
-static bool sparse_in_bytes(uint32_t codec)
+enum codec_values codec_kind_values(uint32_t kind)
 {
-    return codec == CODEC_BITMAP_I8 || codec == CODEC_LIST_I8;
+    return (enum codec_values)sparse_kinds[kind].values;
 }
 
-/* The codec with floats that has the same index part. */
-static uint32_t sparse_index_codec(uint32_t codec)
+static uint32_t sparse_fill_up(uint32_t bytes)
 {
-    if (sparse_in_bytes(codec)) {
-        return codec == CODEC_BITMAP_I8 ? CODEC_BITMAP : CODEC_LIST;
-    }
-    return codec;
+    return (bytes + 3) / 4 * 4;
 }
 
-/* With the bytes that fill them up. */
-static uint32_t sparse_values_bytes(uint32_t codec, uint32_t count)
+uint32_t codec_list_bytes(uint32_t count)
 {
-    return sparse_in_bytes(codec) ? (count + 3) / 4 * 4 : count * (uint32_t)sizeof(float);
+    return SPARSE_COUNT_BYTES + sparse_fill_up(count * 2);
+}
+
+uint32_t codec_gaps_bytes(uint32_t distances)
+{
+    return SPARSE_COUNT_BYTES + sparse_fill_up(distances);
+}
+
+uint32_t codec_values_bytes(uint32_t kind, uint32_t count)
+{
+    static const uint8_t bytes[CODEC_VALUES] = {
+        [CODEC_VALUES_F32] = 4, [CODEC_VALUES_F16] = 2, [CODEC_VALUES_I8] = 1};
+
+    return sparse_fill_up(count * bytes[codec_kind_values(kind)]);
+}
+
+static bool sparse_in_bytes(uint32_t kind)
+{
+    return codec_kind_values(kind) == CODEC_VALUES_I8;
+}
+
+/* Of an index part of CODEC_GAPS: elements that it names, and distances. */
+static uint32_t sparse_gaps_count(const uint8_t *bytes)
+{
+    return bytes_load16(bytes) + 1u;
+}
+
+static uint32_t sparse_gaps_size(const uint8_t *bytes)
+{
+    return sparse_gaps_count(bytes) + bytes_load16(bytes + 2);
 }
 
 /* The bits of the last word of a bitmap. */
@@ -86,7 +127,7 @@ static uint32_t sparse_list_judge(const uint8_t *bytes, size_t size, uint32_t el
         return 0;
     }
     count = bytes_load32(bytes);
-    if (count == 0 || count > elements || size < sparse_list_bytes(count)) {
+    if (count == 0 || count > elements || size < codec_list_bytes(count)) {
         return 0;
     }
     for (uint32_t i = 1; i < count; i++) {
@@ -99,6 +140,31 @@ static uint32_t sparse_list_judge(const uint8_t *bytes, size_t size, uint32_t el
     return count;
 }
 
+/* The sum of all distances and one step for each element lead to behind the last one. */
+static uint32_t sparse_gaps_judge(const struct codec_loops *loops, const uint8_t *bytes,
+                                  size_t size, uint32_t elements)
+{
+    uint32_t count, gaps, skips, sum;
+
+    if (size < SPARSE_COUNT_BYTES) {
+        return 0;
+    }
+    count = sparse_gaps_count(bytes);
+    gaps = sparse_gaps_size(bytes);
+    if (size < codec_gaps_bytes(gaps)) {
+        return 0;
+    }
+    bytes += SPARSE_COUNT_BYTES;
+    sum = loops->gaps(bytes, gaps, &skips);
+    if (skips != gaps - count || bytes[gaps - 1] == UINT8_MAX || sum + count > elements) {
+        return 0;
+    }
+    for (uint32_t i = gaps; i % 4 != 0; i++) {
+        count = bytes[i] == 0 ? count : 0;
+    }
+    return count;
+}
+
 /* Count and size of the index part; a count of zero: not valid. */
 static uint32_t sparse_index_judge(const struct codec_loops *loops, uint32_t codec,
                                    const void *bytes, size_t size, uint32_t elements,
@@ -106,10 +172,10 @@ static uint32_t sparse_index_judge(const struct codec_loops *loops, uint32_t cod
 {
     uint32_t count = 0;
 
-    if (!sparse_elements_valid(elements)) {
+    if (codec >= CODEC_KINDS || !sparse_elements_valid(elements)) {
         return 0;
     }
-    switch (sparse_index_codec(codec)) {
+    switch (codec_kind_index(codec)) {
     case CODEC_F32:
         *index_bytes = 0;
         return elements;
@@ -119,10 +185,11 @@ static uint32_t sparse_index_judge(const struct codec_loops *loops, uint32_t cod
         break;
     case CODEC_LIST:
         count = sparse_list_judge(bytes, size, elements);
-        *index_bytes = sparse_list_bytes(count);
+        *index_bytes = codec_list_bytes(count);
         break;
     default:
-        break;
+        count = sparse_gaps_judge(loops, bytes, size, elements);
+        *index_bytes = count > 0 ? codec_gaps_bytes(sparse_gaps_size(bytes)) : 0;
     }
     return count;
 }
@@ -131,15 +198,18 @@ static uint32_t sparse_index_judge(const struct codec_loops *loops, uint32_t cod
 static bool sparse_values_valid(const struct codec_loops *loops, uint32_t codec,
                                 const uint8_t *values, uint32_t count)
 {
-    if (!sparse_in_bytes(codec)) {
+    uint32_t used = count * (codec_kind_values(codec) == CODEC_VALUES_F16 ? 2 : 1);
+
+    if (codec_kind_values(codec) == CODEC_VALUES_F32) {
         return loops->finite(values, count);
     }
-    for (uint32_t i = count; i < sparse_values_bytes(codec, count); i++) {
+    for (uint32_t i = used; i < codec_values_bytes(codec, count); i++) {
         if (values[i] != 0) {
             return false;
         }
     }
-    return loops->whole_bytes(values, count);
+    return sparse_in_bytes(codec) ? loops->whole_bytes(values, count)
+                                  : loops->finite_halves(values, count);
 }
 
 bool codec_payload_valid_by(const struct codec_loops *loops, uint32_t codec, const void *bytes,
@@ -148,7 +218,7 @@ bool codec_payload_valid_by(const struct codec_loops *loops, uint32_t codec, con
     uint32_t index_bytes;
     uint32_t count = sparse_index_judge(loops, codec, bytes, size, elements, &index_bytes);
 
-    return count > 0 && size == (size_t)index_bytes + sparse_values_bytes(codec, count) &&
+    return count > 0 && size == (size_t)index_bytes + codec_values_bytes(codec, count) &&
            sparse_values_valid(loops, codec, (const uint8_t *)bytes + index_bytes, count);
 }
 
@@ -168,63 +238,108 @@ bool codec_index_valid(uint32_t codec, const void *bytes, size_t size, uint32_t 
 uint32_t codec_index_bytes(uint32_t codec, const void *bytes, uint32_t elements)
 {
     CHECK(codec < CODEC_KINDS && sparse_elements_valid(elements));
-    if (codec == CODEC_F32) {
+    switch (codec_kind_index(codec)) {
+    case CODEC_F32:
         return 0;
+    case CODEC_BITMAP:
+        return sparse_bitmap_bytes(elements);
+    case CODEC_LIST:
+        return codec_list_bytes(bytes_load32(bytes));
+    default:
+        return codec_gaps_bytes(sparse_gaps_size(bytes));
     }
-    return sparse_index_codec(codec) == CODEC_BITMAP ? sparse_bitmap_bytes(elements)
-                                                     : sparse_list_bytes(bytes_load32(bytes));
 }
 
 uint32_t codec_index_count(uint32_t codec, const void *bytes, uint32_t elements)
 {
     CHECK(codec < CODEC_KINDS && sparse_elements_valid(elements));
-    if (codec == CODEC_F32) {
+    switch (codec_kind_index(codec)) {
+    case CODEC_F32:
         return elements;
+    case CODEC_BITMAP:
+        return codec_loops_best()->bits(bytes, codec_bitmap_words(elements));
+    case CODEC_LIST:
+        return bytes_load32(bytes);
+    default:
+        return sparse_gaps_count(bytes);
     }
-    return sparse_index_codec(codec) == CODEC_BITMAP
-               ? codec_loops_best()->bits(bytes, codec_bitmap_words(elements))
-               : bytes_load32(bytes);
 }
 
-/* The @w-th word of what an index part names, but a list's. */
-static uint64_t sparse_word(uint32_t codec, const uint8_t *bytes, uint32_t elements, uint32_t w)
+/* The @w-th word of what an index part without numbers names. */
+static uint64_t sparse_word(uint32_t index, const uint8_t *bytes, uint32_t elements, uint32_t w)
 {
-    if (codec == CODEC_BITMAP) {
+    if (index == CODEC_BITMAP) {
         return bytes_load64(bytes + (size_t)w * 8);
     }
     return w + 1 < codec_bitmap_words(elements) ? UINT64_MAX : sparse_last_bits(elements);
 }
 
-void codec_index_or(uint32_t codec, const void *bytes, uint32_t elements, uint64_t *bitmap)
+/* Walks over the elements that a list or gaps name. */
+struct sparse_walk {
+    const uint8_t *at;
+    uint32_t left;
+    uint32_t next; /* Of gaps: the element that a distance of zero names. */
+};
+
+static struct sparse_walk sparse_walk(uint32_t index, const uint8_t *bytes)
 {
-    const uint8_t *list = (const uint8_t *)bytes + SPARSE_COUNT_BYTES;
+    return (struct sparse_walk){
+        .at = bytes + SPARSE_COUNT_BYTES,
+        .left = index == CODEC_LIST ? bytes_load32(bytes) : sparse_gaps_count(bytes),
+    };
+}
+
+static uint32_t sparse_step(struct sparse_walk *walk, uint32_t index)
+{
+    uint32_t element;
+
+    walk->left--;
+    if (index == CODEC_LIST) {
+        element = bytes_load16(walk->at);
+        walk->at += 2;
+        return element;
+    }
+    for (; *walk->at == UINT8_MAX; walk->at++) {
+        walk->next += UINT8_MAX;
+    }
+    element = walk->next + *walk->at++;
+    walk->next = element + 1;
+    return element;
+}
+
+static void sparse_set(uint64_t *bitmap, uint32_t word, uint64_t bits, bool on)
+{
+    bitmap[word] = on ? bitmap[word] | bits : bitmap[word] & ~bits;
+}
+
+static void sparse_index_set(uint32_t codec, const void *bytes, uint32_t elements, uint64_t *bitmap,
+                             bool on)
+{
+    uint32_t index;
 
     CHECK(codec < CODEC_KINDS && sparse_elements_valid(elements));
-    codec = sparse_index_codec(codec);
-    for (uint32_t w = 0; codec != CODEC_LIST && w < codec_bitmap_words(elements); w++) {
-        bitmap[w] |= sparse_word(codec, bytes, elements, w);
+    index = codec_kind_index(codec);
+    if (index == CODEC_F32 || index == CODEC_BITMAP) {
+        for (uint32_t w = 0; w < codec_bitmap_words(elements); w++) {
+            sparse_set(bitmap, w, sparse_word(index, bytes, elements, w), on);
+        }
+        return;
     }
-    for (uint32_t i = 0; codec == CODEC_LIST && i < bytes_load32(bytes); i++) {
-        uint32_t element = bytes_load16(list + (size_t)i * 2);
+    for (struct sparse_walk walk = sparse_walk(index, bytes); walk.left > 0;) {
+        uint32_t element = sparse_step(&walk, index);
 
-        bitmap[element / 64] |= UINT64_C(1) << (element % 64);
+        sparse_set(bitmap, element / 64, UINT64_C(1) << (element % 64), on);
     }
+}
+
+void codec_index_or(uint32_t codec, const void *bytes, uint32_t elements, uint64_t *bitmap)
+{
+    sparse_index_set(codec, bytes, elements, bitmap, true);
 }
 
 void codec_index_clear(uint32_t codec, const void *bytes, uint32_t elements, uint64_t *bitmap)
 {
-    const uint8_t *list = (const uint8_t *)bytes + SPARSE_COUNT_BYTES;
-
-    CHECK(codec < CODEC_KINDS && sparse_elements_valid(elements));
-    codec = sparse_index_codec(codec);
-    for (uint32_t w = 0; codec != CODEC_LIST && w < codec_bitmap_words(elements); w++) {
-        bitmap[w] &= ~sparse_word(codec, bytes, elements, w);
-    }
-    for (uint32_t i = 0; codec == CODEC_LIST && i < bytes_load32(bytes); i++) {
-        uint32_t element = bytes_load16(list + (size_t)i * 2);
-
-        bitmap[element / 64] &= ~(UINT64_C(1) << (element % 64));
-    }
+    sparse_index_set(codec, bytes, elements, bitmap, false);
 }
 
 uint32_t codec_add_by(const struct codec_loops *loops, uint32_t codec, const void *payload,
@@ -233,19 +348,22 @@ uint32_t codec_add_by(const struct codec_loops *loops, uint32_t codec, const voi
     const uint8_t *bytes = payload;
     const uint8_t *list = bytes + SPARSE_COUNT_BYTES;
     const uint8_t *added = bytes + codec_index_bytes(codec, payload, elements);
+    enum codec_values how = codec_kind_values(codec);
     unsigned mode = rounding_enter();
     uint32_t kept;
 
-    if (codec == CODEC_F32) {
-        kept = loops->add(values, added, elements);
-    } else if (codec == CODEC_BITMAP) {
-        kept = loops->add_bitmap(values, bytes, added, elements);
-    } else if (codec == CODEC_BITMAP_I8) {
-        kept = loops->add_bitmap_i8(values, bytes, added, elements);
-    } else if (codec == CODEC_LIST) {
-        kept = loops->add_list(values, list, added, bytes_load32(bytes));
-    } else {
-        kept = loops->add_list_i8(values, list, added, bytes_load32(bytes));
+    switch (codec_kind_index(codec)) {
+    case CODEC_F32:
+        kept = loops->add[how](values, added, elements);
+        break;
+    case CODEC_BITMAP:
+        kept = loops->add_bitmap[how](values, bytes, added, elements);
+        break;
+    case CODEC_LIST:
+        kept = loops->add_list[how](values, list, added, bytes_load32(bytes));
+        break;
+    default:
+        kept = loops->add_gaps[how](values, list, sparse_gaps_size(bytes), added);
     }
     rounding_leave(mode);
     return kept;
@@ -302,7 +420,7 @@ static void sparse_close_list(const struct codec_loops *loops, struct codec_out 
                               const uint64_t *bitmap, uint32_t values_bytes)
 {
     uint16_t list[SPARSE_LIST_MAX + CODEC_LIST_SPILL + 1];
-    uint32_t bytes = sparse_list_bytes(out->count);
+    uint32_t bytes = codec_list_bytes(out->count);
     uint32_t count = loops->list(bitmap, codec_bitmap_words(out->elements), list);
 
     CHECK(count == out->count);
@@ -316,18 +434,18 @@ static void sparse_close_list(const struct codec_loops *loops, struct codec_out 
 static uint32_t sparse_best(const struct codec_loops *loops, const struct codec_out *out,
                             uint32_t *bytes)
 {
-    uint32_t index_bytes[CODEC_KINDS] = {
+    uint32_t index_bytes[CODEC_KINDS_PACKED] = {
         [CODEC_BITMAP] = sparse_bitmap_bytes(out->elements),
-        [CODEC_LIST] = sparse_list_bytes(out->count),
+        [CODEC_LIST] = codec_list_bytes(out->count),
         [CODEC_BITMAP_I8] = sparse_bitmap_bytes(out->elements),
-        [CODEC_LIST_I8] = sparse_list_bytes(out->count),
+        [CODEC_LIST_I8] = codec_list_bytes(out->count),
     };
     bool known = false, whole = false;
     uint32_t best = CODEC_F32;
 
     *bytes = codec_bytes_max(out->elements);
-    for (uint32_t codec = CODEC_BITMAP; codec < CODEC_KINDS; codec++) {
-        uint32_t size = index_bytes[codec] + sparse_values_bytes(codec, out->count);
+    for (uint32_t codec = CODEC_BITMAP; codec < CODEC_KINDS_PACKED; codec++) {
+        uint32_t size = index_bytes[codec] + codec_values_bytes(codec, out->count);
 
         if (size < *bytes && sparse_in_bytes(codec) && !known) {
             whole = loops->whole(out->floats + out->base, out->count);
@@ -362,14 +480,14 @@ void codec_out_close(const struct codec_loops *loops, struct codec_out *out, con
     }
     mode = rounding_enter();
     best = sparse_best(loops, out, &bytes);
-    values_bytes = sparse_values_bytes(best, out->count);
+    values_bytes = codec_values_bytes(best, out->count);
     if (sparse_in_bytes(best)) {
         sparse_narrow(loops, out, values_bytes);
     }
     rounding_leave(mode);
     if (best == CODEC_F32) {
         sparse_close_f32(out, bitmap);
-    } else if (sparse_index_codec(best) == CODEC_BITMAP) {
+    } else if (codec_kind_index(best) == CODEC_BITMAP) {
         sparse_close_bitmap(out, bitmap, values_bytes);
     } else {
         sparse_close_list(loops, out, bitmap, values_bytes);

@@ -1,9 +1,10 @@
-/* Some elements of a chunk as bytes: what one site sends another of a table.
+/* Some elements of a chunk as bytes: what one site sends another of a table, and what workers and
+ * servers send each other (codec/coder.h).
  *
  * A payload is an index part, which says which elements, followed by their values in ascending
- * order of the elements: little-endian floats, or signed bytes if all are small whole numbers (as
- * changes of counts are). The index part is also a message of its own: the names of elements whose
- * values are to follow (a selective barrier, G5).
+ * order of the elements: little-endian floats, halves (IEEE 754 binary16), or signed bytes if all
+ * are small whole numbers (as changes of counts are). The index part is also a message of its own:
+ * the names of elements whose values are to follow (a selective barrier, G5).
  *
  *   CODEC_F32        no index part: all elements
  *   CODEC_BITMAP     one bit per element of the chunk, the first one lowest; a multiple of 8 bytes,
@@ -13,10 +14,19 @@
  *   CODEC_BITMAP_I8  as CODEC_BITMAP, but one signed byte per value, not -128; zero bytes up to a
  *                    multiple of 4
  *   CODEC_LIST_I8    the same with the index part of CODEC_LIST
+ *   CODEC_BITMAP_F16, CODEC_LIST_F16, CODEC_F16
+ *                    as CODEC_BITMAP, CODEC_LIST and CODEC_F32, but halves; zero bytes up to a
+ *                    multiple of 4
+ *   CODEC_GAPS       u16 count - 1, u16 skips, that many bytes together, zero bytes up to a
+ *                    multiple of 4. A byte below 255 passes over so many elements and names the
+ *                    next; 255 is a skip, which passes over 255 and names none. The last is none
+ *   CODEC_GAPS_F16, CODEC_GAPS_I8
+ *                    the same, but values as above
  *
  * A byte stands for the float that it is equal to, zero for +0.0: such a payload does to values,
  * bit for bit, what the one with floats does. An element may be named and its value be zero: what
- * was added to it came to nothing, and -0.0 becomes 0.0 by it.
+ * was added to it came to nothing, and -0.0 becomes 0.0 by it. A half stands for the float that it
+ * is equal to.
  *
  * At least one element is named. Payloads that come in may start at any address. A chunk has 1 to
  * LIMIT_CHUNK_ELEMENTS elements; both ends know how many. Functions that are not called *_valid
@@ -39,7 +49,14 @@ enum codec_kind {
     CODEC_LIST = 2,
     CODEC_BITMAP_I8 = 3,
     CODEC_LIST_I8 = 4,
-    CODEC_KINDS = 5,
+    CODEC_BITMAP_F16 = 5,
+    CODEC_LIST_F16 = 6,
+    CODEC_F16 = 7,
+    CODEC_GAPS = 8,
+    CODEC_GAPS_F16 = 9,
+    CODEC_GAPS_I8 = 10,
+    CODEC_KINDS = 11,
+    CODEC_KINDS_PACKED = 5, /* codec_pack() writes those below. */
 };
 
 enum { CODEC_WORDS_MAX = LIMIT_CHUNK_ELEMENTS / 64 };
@@ -59,11 +76,11 @@ uint32_t codec_bitmap_words(uint32_t elements);
 uint32_t codec_bytes_max(uint32_t elements);
 
 /* All lengths, the order of the elements, unused bits and bytes, that there is an element, that all
- * floats are finite and no byte is -128. @codec is any number. */
+ * floats and halves are finite and no byte is -128. @codec is any number. */
 MUST_USE bool codec_payload_valid(uint32_t codec, const void *bytes, size_t size,
                                   uint32_t elements);
 
-/* The same for an index part alone. It is the same for both codecs that have it. */
+/* The same for an index part alone. It is the same for all codecs that have it. */
 MUST_USE bool codec_index_valid(uint32_t codec, const void *bytes, size_t size, uint32_t elements);
 
 /* Bytes of the index part that a payload starts with. */
@@ -80,11 +97,11 @@ void codec_index_clear(uint32_t codec, const void *bytes, uint32_t elements, uin
  * did. */
 uint32_t codec_add(uint32_t codec, const void *payload, uint32_t elements, float *values);
 
-/* Write the elements of @dense that @bitmap names in the smallest of the encodings; of two that are
- * equal the one with the lower number. Bytes are for values that are all whole numbers from -127 to
- * 127, and none is -0.0. @out has room for codec_bytes_max() and is aligned for floats. If all
- * floats are the smallest although not all are named, those that are not are -0.0: adding it
- * changes nothing. */
+/* Write the elements of @dense that @bitmap names in the smallest of the first encodings, those
+ * that all sites know; of two that are equal the one with the lower number. Bytes are for values
+ * that are all whole numbers from -127 to 127, and none is -0.0. @out has room for
+ * codec_bytes_max() and is aligned for floats. If all floats are the smallest although not all are
+ * named, those that are not are -0.0: adding it changes nothing. */
 void codec_pack(uint32_t elements, const uint64_t *bitmap, const float *dense, void *out,
                 struct codec_packed *packed);
 

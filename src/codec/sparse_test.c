@@ -156,16 +156,122 @@ static void check_smallest(bool whole, uint32_t elements, uint32_t *seen)
 static void test_the_smallest_encoding_is_taken_and_of_equal_ones_the_lower_number(void **state)
 {
     static const uint32_t sizes[] = {1, 2, 3, 4, 5, 63, 64, 65, 128, 129, 1000};
-    uint32_t seen[CODEC_KINDS] = {0};
+    uint32_t seen[CODEC_KINDS_PACKED] = {0};
 
     (void)state;
     for (uint32_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
         check_smallest(false, sizes[s], seen);
         check_smallest(true, sizes[s], seen);
     }
-    for (uint32_t codec = 0; codec < CODEC_KINDS; codec++) {
+    for (uint32_t codec = 0; codec < CODEC_KINDS_PACKED; codec++) {
         assert_true(seen[codec] > 10);
     }
+}
+
+static void test_the_bytes_of_halves_and_gaps_are_these(void **state)
+{
+    /* Elements 1, 63 and 330: passed over are 1, 61, and 255 and 11. */
+    static const uint8_t gaps[] = {2, 0, 1, 0, 1, 61, 255, 11, 0, 0x38, 0, 0xbc, 0, 0x40, 0, 0};
+    static const uint8_t list[] = {3, 0, 0, 0,    1, 0,    63, 0,    0x4a, 1,
+                                   0, 0, 0, 0x38, 0, 0xbc, 0,  0x40, 0,    0};
+    static const uint8_t bytes[] = {2, 0, 1, 0, 1, 61, 255, 11, 1, 0xff, 2, 0};
+    float values[331] = {0}, expected[331] = {[1] = 0.5F, [63] = -1, [330] = 2};
+    uint8_t dense[664] = {[3] = 0x38, [127] = 0xbc, [661] = 0x40};
+
+    (void)state;
+    assert_true(codec_payload_valid(CODEC_GAPS_F16, gaps, sizeof(gaps), 331));
+    assert_false(codec_payload_valid(CODEC_GAPS_F16, gaps, sizeof(gaps), 330));
+    assert_int_equal(codec_add(CODEC_GAPS_F16, gaps, 331, values), 0);
+    testing_same(values, expected, 331);
+    memset(values, 0, sizeof(values));
+    assert_true(codec_payload_valid(CODEC_LIST_F16, list, sizeof(list), 331));
+    assert_int_equal(codec_add(CODEC_LIST_F16, list, 331, values), 0);
+    testing_same(values, expected, 331);
+    memset(values, 0, sizeof(values));
+    assert_true(codec_payload_valid(CODEC_F16, dense, sizeof(dense), 331));
+    assert_int_equal(codec_add(CODEC_F16, dense, 331, values), 0);
+    testing_same(values, expected, 331);
+    memset(values, 0, sizeof(values));
+    expected[1] = 1;
+    assert_true(codec_payload_valid(CODEC_GAPS_I8, bytes, sizeof(bytes), 331));
+    assert_int_equal(codec_add(CODEC_GAPS_I8, bytes, 331, values), 0);
+    testing_same(values, expected, 331);
+}
+
+/* Each of these differs from a good payload in one thing. 331 elements. */
+static void test_what_is_wrong_with_gaps_is_seen(void **state)
+{
+    static const struct {
+        uint32_t at;
+        uint8_t value;
+        bool valid;
+    } rows[] = {
+        {0, 2, true},    {0, 1, false},     {0, 3, false},     {1, 1, false},   {2, 0, false},
+        {2, 2, false},   {3, 1, false},     {4, 0, true},      {4, 2, true},    {4, 255, false},
+        {5, 254, false}, {5, 255, false},   {6, 254, false},   {7, 12, true},   {7, 13, false},
+        {7, 255, false}, {9, 0x7c, false},  {9, 0xfc, false},  {9, 0x7b, true}, {11, 0xfd, false},
+        {14, 1, false},  {15, 0x80, false}, {13, 0x7f, false},
+    };
+    static const uint8_t good[] = {2, 0, 1, 0, 1, 61, 255, 11, 0, 0x38, 0, 0xbc, 0, 0x40, 0, 0};
+    uint8_t bytes[sizeof(good) + 4] = {0};
+
+    (void)state;
+    for (uint32_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        memcpy(bytes, good, sizeof(good));
+        bytes[rows[i].at] = rows[i].value;
+        if (codec_payload_valid(CODEC_GAPS_F16, bytes, sizeof(good), 332) != rows[i].valid) {
+            fail_msg("row %u", i);
+        }
+    }
+    memcpy(bytes, good, sizeof(good));
+    for (uint32_t size = 0; size < sizeof(bytes); size++) {
+        assert_int_equal(codec_payload_valid(CODEC_GAPS_F16, bytes, size, 331),
+                         size == sizeof(good));
+        assert_int_equal(codec_index_valid(CODEC_GAPS_F16, bytes, size, 331), size == 8);
+    }
+}
+
+/* All of them, there and back, by the definition of a half. */
+static void test_floats_become_halves_and_halves_floats_by_all_loops(void **state)
+{
+    enum { FLOATS = 1 << 16 };
+    float *floats = testing_array(0, FLOATS), *errors = testing_array(0, FLOATS);
+    uint16_t *halves = calloc(FLOATS, sizeof(*halves));
+    struct rng r;
+
+    (void)state;
+    rng_init(&r, 16);
+    assert_non_null(halves);
+    for (uint32_t k = 0; k < CODEC_LOOPS_MAX * 3; k++) {
+        const struct codec_loops *loops = codec_loops_at(k / 3);
+        uint32_t most = 0;
+
+        for (uint32_t i = 0; i < FLOATS; i++) {
+            uint16_t half = (uint16_t)(i % 0x7bff | (i & 0x8000));
+            float low = testing_from_half(half), high = testing_from_half((uint16_t)(half + 1));
+
+            floats[i] = k % 3 == 0 ? low
+                                   : (k % 3 == 1 ? low / 2 + high / 2
+                                                 : low + (high - low) * (float)rng_unit(&r));
+        }
+        if (loops == NULL) {
+            continue;
+        }
+        assert_true(loops->halve(floats, FLOATS, halves, errors) < 0x7f800000);
+        assert_true(loops->finite_halves((const uint8_t *)halves, FLOATS));
+        for (uint32_t i = 0; i < FLOATS; i++) {
+            assert_int_equal(halves[i], testing_to_half(floats[i]));
+            assert_true(testing_add(testing_from_half(halves[i]), errors[i]) == floats[i]);
+            most = testing_bits(fabsf(errors[i])) > most ? testing_bits(fabsf(errors[i])) : most;
+        }
+        assert_int_equal(loops->halve(floats, FLOATS, halves, errors), most);
+        assert_true(k % 3 != 0 || most == 0);
+        floats[rng_below(&r, FLOATS)] = rng_chance(&r, 500000) ? 65520 : -3e38F;
+        assert_int_equal(loops->halve(floats, FLOATS, halves, errors), 0x7f800000);
+    }
+    free(halves);
+    testing_array_free(floats, 0);
+    testing_array_free(errors, 0);
 }
 
 /* Each of these differs from a good payload in one thing. 70 elements. */
@@ -409,9 +515,10 @@ static void check_add(const struct codec_loops *loops, struct rng *r, uint32_t c
     testing_fill_for(r, codec, dense, elements);
     testing_name(r, elements, bitmap);
     for (uint32_t i = 0; i < elements; i++) {
-        if (rng_chance(r, 50000) && testing_in_bytes(codec)) {
-            values[i] = INFINITY; /* No byte makes one of what is finite. */
-        } else if (rng_chance(r, 50000) && !testing_in_bytes(codec)) {
+        if (rng_chance(r, 50000) && codec_kind_values(codec) != CODEC_VALUES_F32 &&
+            codec != CODEC_F16) {
+            values[i] = INFINITY; /* No byte and no half makes one of what is finite. */
+        } else if (rng_chance(r, 50000) && codec_kind_values(codec) == CODEC_VALUES_F32) {
             values[i] = dense[i] = 3e38F;
         }
         naive[i] = values[i];
@@ -513,20 +620,20 @@ static void test_an_index_part_names_its_elements(void **state)
         testing_name(&r, elements, bitmap);
         memcpy(before, bitmap, sizeof(before));
         (void)testing_encode(codec, elements, named, dense, bytes);
-        if (codec != CODEC_F32) {
+        if (!testing_is_dense(codec)) {
             count = testing_count(named, elements);
         }
         assert_int_equal(codec_index_count(codec, bytes, elements), count);
         codec_index_or(codec, bytes, elements, bitmap);
         for (uint32_t i = 0; i < elements; i++) {
             assert_int_equal(testing_named(bitmap, i), testing_named(before, i) ||
-                                                           codec == CODEC_F32 ||
+                                                           testing_is_dense(codec) ||
                                                            testing_named(named, i));
         }
         codec_index_clear(codec, bytes, elements, bitmap);
         for (uint32_t i = 0; i < elements; i++) {
             assert_int_equal(testing_named(bitmap, i), testing_named(before, i) &&
-                                                           codec != CODEC_F32 &&
+                                                           !testing_is_dense(codec) &&
                                                            !testing_named(named, i));
         }
         codec_index_or(CODEC_F32, NULL, elements, bitmap);
@@ -580,6 +687,9 @@ int main(void)
         cmocka_unit_test(test_only_whole_numbers_from_minus_127_to_127_are_bytes),
         cmocka_unit_test(test_what_is_not_named_need_not_be_a_byte),
         cmocka_unit_test(test_the_smallest_encoding_is_taken_and_of_equal_ones_the_lower_number),
+        cmocka_unit_test(test_the_bytes_of_halves_and_gaps_are_these),
+        cmocka_unit_test(test_what_is_wrong_with_gaps_is_seen),
+        cmocka_unit_test(test_floats_become_halves_and_halves_floats_by_all_loops),
         cmocka_unit_test(test_what_is_wrong_with_a_list_is_seen),
         cmocka_unit_test(test_what_is_wrong_with_a_bitmap_is_seen),
         cmocka_unit_test(test_what_is_wrong_with_a_payload_of_bytes_is_seen),

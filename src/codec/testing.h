@@ -28,7 +28,52 @@ static inline void testing_fill_whole(struct rng *r, float *x, uint32_t count)
 
 static inline bool testing_in_bytes(uint32_t codec)
 {
-    return codec == CODEC_BITMAP_I8 || codec == CODEC_LIST_I8;
+    return codec == CODEC_BITMAP_I8 || codec == CODEC_LIST_I8 || codec == CODEC_GAPS_I8;
+}
+
+static inline bool testing_in_halves(uint32_t codec)
+{
+    return codec == CODEC_F16 || codec == CODEC_BITMAP_F16 || codec == CODEC_LIST_F16 ||
+           codec == CODEC_GAPS_F16;
+}
+
+static inline bool testing_is_dense(uint32_t codec)
+{
+    return codec == CODEC_F32 || codec == CODEC_F16;
+}
+
+/* What a half is worth, by its definition. */
+static inline float testing_from_half(uint16_t half)
+{
+    int exponent = half >> 10 & 31, fraction = half & 1023;
+    float x = exponent == 0 ? ldexpf((float)fraction, -24)
+                            : ldexpf((float)(1024 + fraction), exponent - 25);
+
+    return (half & 0x8000) != 0 ? -x : x;
+}
+
+/* The half that is nearest, of two the even one: there is no other with the same sign below it. */
+static inline uint16_t testing_to_half(float x)
+{
+    uint16_t low = 0, high = 0x7c00; /* Which stands for 65536 here. */
+
+    while (high - low > 1) {
+        uint16_t middle = (uint16_t)((low + high) / 2);
+
+        if ((double)testing_from_half(middle) <= fabs((double)x)) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    if (fabs((double)x) - (double)testing_from_half(low) >
+            (double)testing_from_half(high) - fabs((double)x) ||
+        (fabs((double)x) - (double)testing_from_half(low) ==
+             (double)testing_from_half(high) - fabs((double)x) &&
+         low % 2 != 0)) {
+        low = high;
+    }
+    return (uint16_t)(low | (signbit(x) ? 0x8000 : 0));
 }
 
 /* What that encoding can carry; if it is any, a third of the times whole numbers all the same, and
@@ -37,6 +82,10 @@ static inline void testing_fill_for(struct rng *r, uint32_t codec, float *x, uin
 {
     if (testing_in_bytes(codec)) {
         testing_fill_whole(r, x, count);
+    } else if (testing_in_halves(codec)) {
+        for (uint32_t i = 0; i < count; i++) {
+            x[i] = testing_from_half((uint16_t)(rng_below(r, 0x7c00) | rng_below(r, 2) << 15));
+        }
     } else if (rng_chance(r, 333333)) {
         testing_fill_whole(r, x, count);
         if (rng_chance(r, 250000)) {
@@ -86,40 +135,60 @@ static inline uint32_t testing_count(const uint64_t *bitmap, uint32_t elements)
     return count;
 }
 
+/* The index part; return its bytes. */
+static inline uint32_t testing_encode_index(uint32_t codec, uint32_t elements,
+                                            const uint64_t *bitmap, uint8_t *out)
+{
+    uint32_t count = testing_count(bitmap, elements), next = 0;
+    uint32_t index = codec_kind_index(codec);
+    uint32_t size = index == CODEC_BITMAP ? (elements + 63) / 64 * 8 : 4;
+
+    memset(out, 0, size);
+    bytes_store32(out, index == CODEC_LIST ? count : index == CODEC_GAPS ? count - 1 : 0);
+    for (uint32_t i = 0; i < elements; i++) {
+        if (!testing_named(bitmap, i)) {
+            continue;
+        }
+        if (index == CODEC_BITMAP) {
+            out[i / 8] = (uint8_t)(out[i / 8] | 1u << (i % 8));
+        } else if (index == CODEC_LIST) {
+            bytes_store16(out + size, (uint16_t)i);
+            size += 2;
+        } else {
+            for (; i - next >= 255; next += 255) {
+                out[size++] = 255;
+                bytes_store16(out + 2, (uint16_t)(bytes_load16(out + 2) + 1));
+            }
+            out[size++] = (uint8_t)(i - next);
+            next = i + 1;
+        }
+    }
+    for (; size % 4 != 0; size++) {
+        out[size] = 0;
+    }
+    return size;
+}
+
 /* Write the named elements of @dense to @out in the given encoding; return the bytes. */
 static inline uint32_t testing_encode(uint32_t codec, uint32_t elements, const uint64_t *bitmap,
                                       const float *dense, uint8_t *out)
 {
-    uint32_t count = testing_count(bitmap, elements);
-    uint32_t size = 0;
+    uint32_t size =
+        testing_is_dense(codec) ? 0 : testing_encode_index(codec, elements, bitmap, out);
 
-    bool bitmaps = codec == CODEC_BITMAP || codec == CODEC_BITMAP_I8;
-    bool lists = codec == CODEC_LIST || codec == CODEC_LIST_I8;
-
-    if (bitmaps) {
-        size = (elements + 63) / 64 * 8;
-        memset(out, 0, size);
-    } else if (lists) {
-        bytes_store32(out, count);
-        size = 4;
-    }
     for (uint32_t i = 0; i < elements; i++) {
-        if (bitmaps && testing_named(bitmap, i)) {
-            out[i / 8] = (uint8_t)(out[i / 8] | 1u << (i % 8));
-        } else if (lists && testing_named(bitmap, i)) {
-            bytes_store16(out + size, (uint16_t)i);
-            size += 2;
+        float x = testing_named(bitmap, i) ? dense[i] : -0.0F;
+
+        if (!testing_is_dense(codec) && !testing_named(bitmap, i)) {
+            continue;
         }
-    }
-    while (size % 4 != 0) {
-        out[size++] = 0;
-    }
-    for (uint32_t i = 0; i < elements; i++) {
-        if (testing_in_bytes(codec) && testing_named(bitmap, i)) {
-            out[size++] = (uint8_t)(int)dense[i];
-        } else if (codec == CODEC_F32 || testing_named(bitmap, i)) {
-            bytes_store32(out + size,
-                          testing_named(bitmap, i) ? testing_bits(dense[i]) : testing_bits(-0.0F));
+        if (testing_in_bytes(codec)) {
+            out[size++] = (uint8_t)(int)x;
+        } else if (testing_in_halves(codec)) {
+            bytes_store16(out + size, testing_to_half(x));
+            size += 2;
+        } else {
+            bytes_store32(out + size, testing_bits(x));
             size += 4;
         }
     }

@@ -9,7 +9,9 @@
 _Static_assert((int)CODEC_F32 == (int)WIRE_CODEC_F32 && (int)CODEC_BITMAP == WIRE_CODEC_BITMAP &&
                    (int)CODEC_LIST == WIRE_CODEC_LIST &&
                    (int)CODEC_BITMAP_I8 == WIRE_CODEC_BITMAP_I8 &&
-                   (int)CODEC_LIST_I8 == WIRE_CODEC_LIST_I8 && (int)CODEC_KINDS == WIRE_CODECS,
+                   (int)CODEC_LIST_I8 == WIRE_CODEC_LIST_I8 &&
+                   (int)CODEC_KINDS_PACKED == WIRE_CODECS_DELTA &&
+                   (int)CODEC_GAPS_I8 == WIRE_CODEC_GAPS_I8 && (int)CODEC_KINDS == WIRE_CODECS,
                "codecs have the same numbers on the wire");
 
 /* Payloads. */

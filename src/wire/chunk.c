@@ -9,9 +9,15 @@
 _Static_assert(WIRE_CHUNK_BODY_BYTES_MAX + WIRE_CHUNK_TAIL_BYTES == WIRE_UPDATE_BODY_BYTES_MAX,
                "an update is a chunk with a tail");
 
+bool wire_codec_valid(uint16_t codec)
+{
+    return (codec & ((1u << WIRE_SQUEEZE_SHIFT) - 1)) < WIRE_CODECS &&
+           codec >> WIRE_SQUEEZE_SHIFT < WIRE_SQUEEZES;
+}
+
 bool wire_payload_valid(uint16_t codec, uint64_t payload_bytes)
 {
-    return payload_bytes > 0 && payload_bytes <= LIMIT_CHUNK_BYTES &&
+    return wire_codec_valid(codec) && payload_bytes > 0 && payload_bytes <= LIMIT_CHUNK_BYTES &&
            (codec != WIRE_CODEC_F32 || payload_bytes % 4 == 0);
 }
 

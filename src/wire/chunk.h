@@ -20,7 +20,17 @@ enum {
     WIRE_CODEC_LIST = 2,
     WIRE_CODEC_BITMAP_I8 = 3,
     WIRE_CODEC_LIST_I8 = 4,
-    WIRE_CODECS = 5,
+    WIRE_CODECS_DELTA = 5, /* Those below are for delta and barrier. */
+    WIRE_CODEC_BITMAP_F16 = 5,
+    WIRE_CODEC_LIST_F16 = 6,
+    WIRE_CODEC_F16 = 7,
+    WIRE_CODEC_GAPS = 8,
+    WIRE_CODEC_GAPS_F16 = 9,
+    WIRE_CODEC_GAPS_I8 = 10,
+    WIRE_CODECS = 11,
+
+    WIRE_SQUEEZE_SHIFT = 8, /* What the payload was squeezed with is in the upper byte. */
+    WIRE_SQUEEZES = 4,
 
     WIRE_CHUNK_TAIL_BYTES = 16, /* Of push. */
 };
@@ -38,7 +48,11 @@ struct wire_chunk {
     const uint8_t *payload;
 };
 
-/* True if the payload's size suits the codec. What the numbers are worth is the codec's affair. */
+/* True if there is such a codec, squeezed or not. */
+bool wire_codec_valid(uint16_t codec);
+
+/* True if there is such a codec and the payload's size suits it. What the bytes are worth is the
+ * codec's affair. */
 bool wire_payload_valid(uint16_t codec, uint64_t payload_bytes);
 
 /* Take a frame whose body has @payload_bytes to be filled in by the caller, and room for the

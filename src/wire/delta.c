@@ -4,7 +4,7 @@
 
 static bool delta_valid(const struct wire_chunk *chunk)
 {
-    return chunk->weight == 1 && chunk->origin != 0 && chunk->codec < WIRE_CODECS &&
+    return chunk->weight == 1 && chunk->origin != 0 && chunk->codec < WIRE_CODECS_DELTA &&
            (chunk->table & WIRE_TABLE_PLANE) == 0;
 }
 

@@ -10,8 +10,8 @@
 
 struct wire_delta {
     /* .origin: the site that sends this hop, not zero; .epoch: bits of the groups that it is to be
-     * passed on to; .clock: of its newest part; .weight: one; .codec: any of WIRE_CODECS. The table
-     * has no WIRE_TABLE_PLANE. */
+     * passed on to; .clock: of its newest part; .weight: one; .codec: below WIRE_CODECS_DELTA. The
+     * table has no WIRE_TABLE_PLANE. */
     struct wire_chunk chunk;
     uint32_t range_count; /* 1 to WIRE_RANGES_MAX. */
     const void *ranges;   /* Sites ascend: read by wire_range(). */

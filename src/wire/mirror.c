@@ -202,7 +202,7 @@ enum err wire_report_decode(const struct wire_header *header, const uint8_t *bod
 static bool barrier_valid(const struct wire_barrier *barrier)
 {
     return (barrier->table & WIRE_TABLE_PLANE) == 0 && barrier->origin != 0 &&
-           barrier->codec < WIRE_CODECS &&
+           barrier->codec < WIRE_CODECS_DELTA &&
            (barrier->codec == WIRE_CODEC_F32) == (barrier->index_bytes == 0) &&
            barrier->index_bytes <= WIRE_BARRIER_INDEX_BYTES_MAX &&
            wire_ranges_valid(barrier->ranges, barrier->range_count);

@@ -89,6 +89,26 @@ static void test_invalid_pushes_are_not_encoded(void **state)
     assert_int_equal(wire_chunk_take(testing_pool, LIMIT_CHUNK_BYTES + 1, &frame), ERR_INVALID);
 }
 
+static void test_a_codec_has_a_known_kind_and_a_known_squeezer(void **state)
+{
+    struct buf *frame;
+
+    (void)state;
+    for (uint32_t codec = 0; codec <= UINT16_MAX; codec++) {
+        assert_int_equal(wire_codec_valid((uint16_t)codec), codec % 256 < 11 && codec / 256 < 4);
+    }
+    for (uint32_t i = 0; i < 16; i++) {
+        struct wire_push push = push_sample();
+
+        push.chunk.codec = (uint16_t)(1u << i);
+        assert_int_equal(wire_push_encode(testing_pool, &push, &frame),
+                         wire_codec_valid(push.chunk.codec) ? OK : ERR_INVALID);
+        if (wire_codec_valid(push.chunk.codec)) {
+            buf_unref(frame);
+        }
+    }
+}
+
 static void test_in_place_is_the_same_frame(void **state)
 {
     struct wire_push push = push_sample();
@@ -114,6 +134,7 @@ int main(void)
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_golden_and_lies),
         cmocka_unit_test(test_invalid_pushes_are_not_encoded),
+        cmocka_unit_test(test_a_codec_has_a_known_kind_and_a_known_squeezer),
         cmocka_unit_test(test_in_place_is_the_same_frame),
     };
 

@@ -30,7 +30,7 @@ static inline struct wire_chunk testing_chunk_extreme(uint32_t weight)
 {
     return (struct wire_chunk){
         .table = UINT16_MAX,
-        .codec = UINT16_MAX,
+        .codec = WIRE_CODECS - 1 + ((WIRE_SQUEEZES - 1) << WIRE_SQUEEZE_SHIFT),
         .chunk = UINT32_MAX,
         .epoch = UINT32_MAX,
         .origin = UINT32_MAX,
