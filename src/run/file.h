@@ -116,6 +116,9 @@ struct run_links {
     double scale;      /* Of the model by the real one: all rates are so much smaller. */
     uint32_t machines; /* In each region: rates between regions are so many times larger. */
     struct run_lan lan;
+    const char *card;   /* As written; NULL: as fast as the LAN. */
+    uint64_t card_full; /* Bytes per second of a member's network card, each way, at full size, */
+    uint64_t card_rate; /* and in this run. */
 };
 
 /* Of transfer between regions, at full size. Zero: no limit. */

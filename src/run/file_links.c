@@ -73,6 +73,27 @@ static enum err links_lan(struct file_reader *r)
                      TOPO_TIME_MAX_NS);
 }
 
+/* A card that is faster than what it is plugged into would be one of two figures that nobody uses.
+ */
+static enum err links_card(struct file_reader *r)
+{
+    struct run_links *l = &r->f->links;
+    struct units_text most;
+    struct err_text why = {""};
+
+    l->card_full = l->lan.link.bytes_per_s;
+    if (l->card != NULL && units_rate_parse(l->card, &l->card_full, &why) != OK) {
+        return file_fail(r, ERR_MALFORMED, "links.card", "%.300s", why.text);
+    }
+    if (l->card_full == 0 || l->card_full > l->lan.link.bytes_per_s) {
+        return file_fail(r, ERR_MALFORMED, "links.card",
+                         "is out of range: write a rate above zero, up to that of the lan, which "
+                         "is %s (links: {lan: {rate: ...}} changes it)",
+                         units_rate_print(l->lan.link.bytes_per_s, &most));
+    }
+    return OK;
+}
+
 /* @rate times @factor; false: that is no rate. */
 static bool links_rate(uint64_t *rate, double factor)
 {
@@ -126,6 +147,11 @@ static enum err links_rest(struct file_reader *r, double factor)
     if (rc == OK) {
         rc = topo_lan_set(r->f->topo, &lan);
     }
+    if (rc == OK) {
+        link = (struct topo_link){.bytes_per_s = r->f->links.card_full};
+        rc = links_make(r, "a card", "", r->f->links.scale, &link);
+        r->f->links.card_rate = link.bytes_per_s;
+    }
     if (rc == OK && fallback != NULL) {
         link = *fallback;
         rc = links_make(r, "default_link", "", factor, &link);
@@ -148,6 +174,9 @@ enum err file_links(struct file_reader *r)
     }
     if (rc == OK) {
         rc = links_lan(r);
+    }
+    if (rc == OK) {
+        rc = links_card(r);
     }
     if (rc == OK) {
         rc = topo_create(&f->topo);

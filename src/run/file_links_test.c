@@ -36,6 +36,8 @@ static void test_without_links_the_map_is_as_it_is(void **state)
     assert_true(f->links.scale == 1);
     assert_int_equal(f->links.machines, 1);
     assert_int_equal(f->links.lan.link.bytes_per_s, 1000000000);
+    assert_null(f->links.card);
+    assert_int_equal(f->links.card_rate, 1000000000);
     run_file_free(f);
 }
 
@@ -79,6 +81,20 @@ static void test_machines_count_between_regions_and_not_inside(void **state)
     run_file_free(f);
 }
 
+static void test_a_card_is_scaled_and_is_that_of_the_lan_else(void **state)
+{
+    struct run_file *f = testing_parse(MAP "links: {scale: 1/100, card: 1gbit}\n" REST);
+
+    (void)state;
+    assert_int_equal(f->links.card_full, 125000000);
+    assert_int_equal(f->links.card_rate, 1250000);
+    run_file_free(f);
+    f = testing_parse(MAP "links: {scale: 1/100, machines: 3, lan: {rate: 16gbit}}\n" REST);
+    assert_int_equal(f->links.card_full, 2000000000);
+    assert_int_equal(f->links.card_rate, 20000000);
+    run_file_free(f);
+}
+
 static void test_a_part_of_the_lan_may_be_said(void **state)
 {
     struct run_file *f = testing_parse(MAP "links: {scale: 0.5, lan: {delay: 0}}\n" REST);
@@ -102,6 +118,8 @@ static void test_what_is_printed_is_read_the_same(void **state)
          "links: {scale: 0.3, machines: 2, lan: {rate: 8gbit, delay: 100us}}\n"},
         {"links: {scale: 3/7, lan: {rate: 1gbit}}\n",
          "links: {scale: 0.42857142857142855, machines: 1, lan: {rate: 1gbit, delay: 100us}}\n"},
+        {"links: {card: 1000mbit}\n",
+         "links: {scale: 1, machines: 1, lan: {rate: 8gbit, delay: 100us}, card: 1gbit}\n"},
     };
 
     (void)state;
@@ -158,6 +176,16 @@ static void test_what_cannot_be_is_refused(void **state)
                                "to 2.199023255552tbit"},
         {"lan: {delay: 61s}", "9:22: links.lan.delay: is out of range: write a time from 0ns to "
                               "60s"},
+        {"card: fast", "9:15: links.card: 'fast' is not a rate: write a number and its unit (bit, "
+                       "kbit, mbit, gbit, tbit, B/s, kB/s, MB/s, GB/s, TB/s, KiB/s, MiB/s, GiB/s "
+                       "or TiB/s), such as 100mbit"},
+        {"card: 0", "9:15: links.card: is out of range: write a rate above zero, up to that of the "
+                    "lan, which is 8gbit (links: {lan: {rate: ...}} changes it)"},
+        {"card: 10gbit", "9:15: links.card: is out of range: write a rate above zero, up to that "
+                         "of the lan, which is 8gbit (links: {lan: {rate: ...}} changes it)"},
+        {"card: [1gbit]", "9:15: links.card: has to be a text, but is a list"},
+        {"scale: 1e-6, card: 1mbit", "9:8: links: a card would have less than 1 byte per second or "
+                                     "more than 2.199023255552tbit: change scale or machines"},
         {"scale: 1e-6, lan: {rate: 1mbit}",
          "9:8: links: the lan would have less than 1 byte per second or more than "
          "2.199023255552tbit: change scale or machines"},
@@ -200,7 +228,8 @@ static void test_links_that_become_too_fast_or_too_slow_are_named(void **state)
 
 static void test_memory_may_run_out(void **state)
 {
-    static const char yaml[] = MAP "links: {scale: 1/7, machines: 3, lan: {rate: 1gbit}}\n" REST;
+    static const char yaml[] = MAP "links: {scale: 1/7, machines: 3, lan: {rate: 1gbit}, "
+                                   "card: 100mbit}\n" REST;
 
     (void)state;
     for (uint64_t k = 1;; k++) {
@@ -226,6 +255,7 @@ int main(void)
         cmocka_unit_test(test_without_links_the_map_is_as_it_is),
         cmocka_unit_test(test_every_rate_is_scaled_and_nothing_else),
         cmocka_unit_test(test_machines_count_between_regions_and_not_inside),
+        cmocka_unit_test(test_a_card_is_scaled_and_is_that_of_the_lan_else),
         cmocka_unit_test(test_a_part_of_the_lan_may_be_said),
         cmocka_unit_test(test_what_is_printed_is_read_the_same),
         cmocka_unit_test(test_what_cannot_be_is_refused),

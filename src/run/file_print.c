@@ -38,9 +38,13 @@ static void print_links(const struct run_links *l, struct text *out)
 
     text_add(out, "links: {scale: ");
     print_scale(l->scale, out);
-    text_addf(out, ", machines: %u, lan: {rate: %s, delay: %s}}\n", l->machines,
+    text_addf(out, ", machines: %u, lan: {rate: %s, delay: %s}", l->machines,
               units_rate_print(l->lan.link.bytes_per_s, &rate),
               units_time_print(l->lan.link.delay_ns, &delay));
+    if (l->card != NULL) {
+        text_addf(out, ", card: %s", units_rate_print(l->card_full, &rate));
+    }
+    text_add(out, "}\n");
 }
 
 static void print_servers(const struct run_file *f, struct text *out)

@@ -153,6 +153,7 @@ static const cyaml_schema_field_t schema_links_fields[] = {
     CYAML_FIELD_IGNORE("scale", OPTIONAL),
     CYAML_FIELD_UINT("machines", OPTIONAL, struct run_links, machines),
     CYAML_FIELD_MAPPING("lan", OPTIONAL, struct run_links, lan, schema_lan_fields),
+    CYAML_FIELD_STRING_PTR("card", OPTIONAL, struct run_links, card, 0, CYAML_UNLIMITED),
     CYAML_FIELD_END,
 };
 

@@ -16,8 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SIM_CARD_DEFAULT UINT64_C(5000000000) /* 40 Gbit/s */
-
 enum {
     SIM_LOOK_EVENTS = 256, /* So often somebody may look. */
     SIM_HEARTBEAT_S_MAX = 60,
@@ -499,16 +497,15 @@ static enum err sim_build_site(struct sim_run *r, uint32_t index)
     return rc;
 }
 
-/* The rate of the LAN is that of each machine's card: what is between them is a switch. */
+/* Between the cards of machines is a switch that holds nobody back. */
 static enum err sim_build_world(struct sim_run *r)
 {
-    const struct topo_link *lan = topo_lan(r->f->topo);
     struct sim_world_config world = {
         .seed = r->f->seed,
         .trace = r->options.trace,
-        .host_rate = lan == NULL ? SIM_CARD_DEFAULT : lan->bytes_per_s,
+        .host_rate = r->f->links.card_rate,
         .lan_rate = SIM_FABRIC_RATE_MAX,
-        .lan_delay_ns = lan == NULL ? 0 : lan->delay_ns,
+        .lan_delay_ns = topo_lan(r->f->topo)->delay_ns,
     };
     enum err rc = sim_world_create(&world, &r->world);
 

@@ -167,20 +167,31 @@ static void pipe_follow_frames(struct sim_pipe *pipe, uint64_t before)
     }
 }
 
-/* How much arrives at once. On a slow link, or one that many share, it is little: a large frame
- * must be seen to move. */
+/* Of what carries @rate for so many @pipes. */
+static uint64_t pipe_piece_of(uint64_t rate, uint32_t pipes)
+{
+    return rate / (pipes > SIM_PIECES_PER_S ? pipes : (uint32_t)SIM_PIECES_PER_S);
+}
+
+/* How much arrives at once. Over a slow link or card, or one that many share, it is little: a
+ * large frame must be seen to move. */
 static uint32_t pipe_piece(struct sim_pipe *pipe)
 {
-    uint64_t rate = sim_fabric_link_capacity(pipe->tube->world->fabric, pipe->link->fabric_id);
-    uint64_t piece;
+    const struct sim_fabric *fabric = pipe->tube->world->fabric;
+    const struct sim_host *from = pipe_writer(pipe)->host, *to = pipe_reader(pipe)->host;
+    uint64_t rate = sim_fabric_link_capacity(fabric, pipe->link->fabric_id);
+    uint64_t pieces[3];
+    uint64_t piece = SIM_PIECE_MAX;
 
     rate = rate == 0 ? pipe->link->config.bytes_per_s : rate;
     rate = pipe->pace != 0 && pipe->pace < rate ? pipe->pace : rate;
-    piece = rate /
-            (pipe->link->pipes > SIM_PIECES_PER_S ? pipe->link->pipes : (uint32_t)SIM_PIECES_PER_S);
-    return piece < SIM_PIECE_MIN   ? SIM_PIECE_MIN
-           : piece > SIM_PIECE_MAX ? SIM_PIECE_MAX
-                                   : (uint32_t)piece;
+    pieces[0] = pipe_piece_of(rate, pipe->link->pipes);
+    pieces[1] = pipe_piece_of(sim_fabric_link_capacity(fabric, from->egress), from->pipes_out);
+    pieces[2] = pipe_piece_of(sim_fabric_link_capacity(fabric, to->ingress), to->pipes_in);
+    for (size_t i = 0; i < 3; i++) {
+        piece = pieces[i] < piece ? pieces[i] : piece;
+    }
+    return piece < SIM_PIECE_MIN ? SIM_PIECE_MIN : (uint32_t)piece;
 }
 
 /* Send what was written since @before; if the world has no room for it, it was not written. */
@@ -398,6 +409,8 @@ void sim_pipe_stop(struct sim_pipe *pipe)
         (void)sim_fabric_flow_remove(w->fabric, pipe->flow, w->now_ns, NULL, NULL);
         pipe->flowing = false;
         pipe->link->pipes--;
+        pipe_writer(pipe)->host->pipes_out--;
+        pipe_reader(pipe)->host->pipes_in--;
     }
     pipe->segments_end = pipe->fabric_first;
 }
@@ -425,6 +438,8 @@ static enum err pipe_init(struct sim_pipe *pipe, struct sim_tube *tube, uint8_t 
     rc = sim_fabric_flow_add(w->fabric, path, 3, link->config.stream_bytes_per_s, &pipe->flow);
     pipe->flowing = rc == OK;
     link->pipes += rc == OK;
+    a->pipes_out += rc == OK;
+    b->pipes_in += rc == OK;
     return rc;
 }
 

@@ -63,9 +63,6 @@ enum err sim_world_create(const struct sim_world_config *config, struct sim_worl
 
 static void sim_host_destroy(struct sim_host *host)
 {
-    if (host->on) {
-        sim_host_crash(host, true);
-    }
     sim_event_cancel(host->world, &host->wake);
     sim_event_cancel(host->world, &host->retry);
     sim_disk_destroy(host->disk);
@@ -76,6 +73,10 @@ void sim_world_destroy(struct sim_world *w)
 {
     if (w == NULL) {
         return;
+    }
+    /* Connections know both their hosts. */
+    for (uint32_t i = 0; i < w->hosts_count; i++) {
+        sim_host_crash(w->hosts[i], true);
     }
     for (uint32_t i = 0; i < w->hosts_count; i++) {
         sim_host_destroy(w->hosts[i]);

@@ -63,6 +63,8 @@ struct sim_host {
     struct sim_disk *disk;
     sim_link_id egress;
     sim_link_id ingress;
+    uint32_t pipes_out; /* Busy or not. */
+    uint32_t pipes_in;
     struct list ends;      /* Ends of connections here: sim/stream.c. */
     struct list listeners; /* The same. */
     uint16_t port_next;
