@@ -37,7 +37,9 @@ struct run_server {
     const char *region_name; /* ... */
     uint32_t region;         /* ... and its index in the topology. */
     uint32_t lanes;
-    uint32_t line; /* In the run file, as in all the others. */
+    const char *edge; /* The switch of its rack, ... */
+    const char *agg;  /* ... and the one above that; NULL: not said. */
+    uint32_t line;    /* In the run file, as in all the others. */
 };
 
 /* Workers that are alike. All workers have ranks in the order of the groups, and are called w0,
@@ -48,6 +50,8 @@ struct run_group {
     uint32_t count;
     uint32_t streams; /* Connections to each lane. */
     double slowdown;  /* Simulated compute time is multiplied by this. */
+    const char *edge; /* Of all of them, as of a server. */
+    const char *agg;
     uint32_t line;
 };
 

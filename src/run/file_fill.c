@@ -217,6 +217,9 @@ static enum err fill_members(struct file_reader *r)
                                             : "are %u in all: at most %d are allowed",
                          f->workers, RUN_WORKERS_MAX);
     }
+    if (rc == OK) {
+        rc = file_racks(r);
+    }
     return rc == OK ? fill_lanes(r) : rc;
 }
 

@@ -47,6 +47,19 @@ static void print_links(const struct run_links *l, struct text *out)
     text_add(out, "}\n");
 }
 
+static void print_rack(const char *edge, const char *agg, struct text *out)
+{
+    if (edge != NULL) {
+        text_add(out, ", edge: ");
+        print_word(edge, out);
+    }
+    if (agg != NULL) {
+        text_add(out, ", agg: ");
+        print_word(agg, out);
+    }
+    text_add(out, "}\n");
+}
+
 static void print_servers(const struct run_file *f, struct text *out)
 {
     text_add(out, "servers:\n");
@@ -57,7 +70,8 @@ static void print_servers(const struct run_file *f, struct text *out)
         print_word(s->name, out);
         text_add(out, ", region: ");
         print_word(s->region_name, out);
-        text_addf(out, ", lanes: %u}\n", s->lanes);
+        text_addf(out, ", lanes: %u", s->lanes);
+        print_rack(s->edge, s->agg, out);
     }
 }
 
@@ -71,7 +85,7 @@ static void print_groups(const struct run_file *f, struct text *out)
         print_word(g->region_name, out);
         text_addf(out, ", count: %u, streams: %u, slowdown: ", g->count, g->streams);
         topo_print_number(g->slowdown, out);
-        text_add(out, "}\n");
+        print_rack(g->edge, g->agg, out);
     }
 }
 
@@ -87,7 +101,8 @@ static void print_site(const struct run_file *f, const struct run_site *s, struc
 
         text_add(out, "      - {name: ");
         print_word(server->name, out);
-        text_addf(out, ", lanes: %u}\n", server->lanes);
+        text_addf(out, ", lanes: %u", server->lanes);
+        print_rack(server->edge, server->agg, out);
     }
     text_add(out, "    workers:\n");
     for (uint32_t i = 0; i < s->groups_count; i++) {
@@ -95,7 +110,7 @@ static void print_site(const struct run_file *f, const struct run_site *s, struc
 
         text_addf(out, "      - {count: %u, streams: %u, slowdown: ", g->count, g->streams);
         topo_print_number(g->slowdown, out);
-        text_add(out, "}\n");
+        print_rack(g->edge, g->agg, out);
     }
 }
 

@@ -33,6 +33,8 @@ static const cyaml_schema_field_t schema_server_fields[] = {
     CYAML_FIELD_STRING_PTR("name", OPTIONAL, struct run_server, name, 0, CYAML_UNLIMITED),
     CYAML_FIELD_STRING_PTR("region", 0, struct run_server, region_name, 0, CYAML_UNLIMITED),
     CYAML_FIELD_UINT("lanes", OPTIONAL, struct run_server, lanes),
+    CYAML_FIELD_STRING_PTR("edge", OPTIONAL, struct run_server, edge, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("agg", OPTIONAL, struct run_server, agg, 0, CYAML_UNLIMITED),
     CYAML_FIELD_END,
 };
 
@@ -41,6 +43,8 @@ static const cyaml_schema_field_t schema_group_fields[] = {
     CYAML_FIELD_UINT("count", OPTIONAL, struct run_group, count),
     CYAML_FIELD_UINT("streams", OPTIONAL, struct run_group, streams),
     CYAML_FIELD_FLOAT("slowdown", OPTIONAL, struct run_group, slowdown),
+    CYAML_FIELD_STRING_PTR("edge", OPTIONAL, struct run_group, edge, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("agg", OPTIONAL, struct run_group, agg, 0, CYAML_UNLIMITED),
     CYAML_FIELD_END,
 };
 
@@ -59,6 +63,8 @@ static const cyaml_schema_field_t schema_site_fields[] = {
 static const cyaml_schema_field_t schema_site_server_fields[] = {
     CYAML_FIELD_STRING_PTR("name", OPTIONAL, struct run_server, name, 0, CYAML_UNLIMITED),
     CYAML_FIELD_UINT("lanes", OPTIONAL, struct run_server, lanes),
+    CYAML_FIELD_STRING_PTR("edge", OPTIONAL, struct run_server, edge, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("agg", OPTIONAL, struct run_server, agg, 0, CYAML_UNLIMITED),
     CYAML_FIELD_END,
 };
 
@@ -66,6 +72,8 @@ static const cyaml_schema_field_t schema_site_group_fields[] = {
     CYAML_FIELD_UINT("count", OPTIONAL, struct run_group, count),
     CYAML_FIELD_UINT("streams", OPTIONAL, struct run_group, streams),
     CYAML_FIELD_FLOAT("slowdown", OPTIONAL, struct run_group, slowdown),
+    CYAML_FIELD_STRING_PTR("edge", OPTIONAL, struct run_group, edge, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("agg", OPTIONAL, struct run_group, agg, 0, CYAML_UNLIMITED),
     CYAML_FIELD_END,
 };
 

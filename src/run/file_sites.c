@@ -36,6 +36,14 @@ static uint32_t sites_u32(const struct file_reader *r, const char *path)
     return node == NULL ? 0 : (uint32_t)strtoul(node->chars, NULL, 10);
 }
 
+/* The same for a text; NULL if nothing is there. */
+static const char *sites_text(const struct file_reader *r, const char *path)
+{
+    const struct run_yaml *node = file_find(r, path);
+
+    return node == NULL ? NULL : node->chars;
+}
+
 static enum err sites_name(struct file_reader *r, uint32_t index)
 {
     struct run_site *s = &r->f->parts[index];
@@ -92,10 +100,12 @@ static enum err sites_server(struct file_reader *r, uint32_t site, uint32_t inde
     struct run_server *s = &r->f->servers[p->servers_first + index];
     struct file_path path;
     char made[LIMIT_NAME_BYTES + 16];
-    const struct run_yaml *node = file_find(r, sites_entry(&path, site, "servers", index, "name"));
+    const struct run_yaml *node;
     enum err rc;
 
-    s->name = node == NULL ? NULL : node->chars;
+    s->name = sites_text(r, sites_entry(&path, site, "servers", index, "name"));
+    s->edge = sites_text(r, sites_entry(&path, site, "servers", index, "edge"));
+    s->agg = sites_text(r, sites_entry(&path, site, "servers", index, "agg"));
     s->region_name = p->region_name;
     s->region = p->region;
     node = file_find(r, sites_entry(&path, site, "servers", index, ""));
@@ -128,6 +138,8 @@ static enum err sites_group(struct file_reader *r, uint32_t site, uint32_t index
     g->region = p->region;
     g->slowdown = node == NULL ? 0 : strtod(node->chars, NULL);
     rc = file_number(r, path.chars, &g->slowdown, p->slowdown, 0.001, 1000);
+    g->edge = sites_text(r, sites_entry(&path, site, "workers", index, "edge"));
+    g->agg = sites_text(r, sites_entry(&path, site, "workers", index, "agg"));
     node = file_find(r, sites_entry(&path, site, "workers", index, ""));
     g->line = node == NULL ? p->line : node->place.line;
     if (rc == OK) {

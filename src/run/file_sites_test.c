@@ -95,13 +95,14 @@ static void test_sites_have_their_members_one_after_the_other(void **state)
 static void test_members_have_what_their_site_says_unless_they_say_it(void **state)
 {
     static const struct run_server servers[] = {
-        {"home-s0", "eu", 0, 2, 8}, {"home-s1", "eu", 0, 2, 8}, {"one", "ap", 2, 3, 13},
-        {"far-s1", "ap", 2, 1, 13}, {"us-s0", "us", 1, 1, 17},  {"us-s1", "us", 1, 1, 17},
+        {"home-s0", "eu", 0, 2, NULL, NULL, 8}, {"home-s1", "eu", 0, 2, NULL, NULL, 8},
+        {"one", "ap", 2, 3, NULL, NULL, 13},    {"far-s1", "ap", 2, 1, NULL, NULL, 13},
+        {"us-s0", "us", 1, 1, NULL, NULL, 17},  {"us-s1", "us", 1, 1, NULL, NULL, 17},
     };
-    static const struct run_group groups[] = {{"eu", 0, 3, 4, 1.5, 8},
-                                              {"ap", 2, 2, 3, 2, 15},
-                                              {"ap", 2, 1, 1, 0.5, 16},
-                                              {"us", 1, 1, 1, 1, 17}};
+    static const struct run_group groups[] = {{"eu", 0, 3, 4, 1.5, NULL, NULL, 8},
+                                              {"ap", 2, 2, 3, 2, NULL, NULL, 15},
+                                              {"ap", 2, 1, 1, 0.5, NULL, NULL, 16},
+                                              {"us", 1, 1, 1, 1, NULL, NULL, 17}};
     struct run_file *f = testing_parse(everything);
 
     (void)state;

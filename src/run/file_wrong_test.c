@@ -344,7 +344,7 @@ static const struct wrong wrong_sites[] = {
     {SITES, "sites: [{region: eu, servers: []}]",
      "5:31: sites[0].servers: has 0 entries: write 1 to 64 of them"},
     {SITES, "sites: [{region: eu, servers: [{region: us}]}]",
-     "5:33: sites[0].servers[0].region: no such key: there are name, lanes"},
+     "5:33: sites[0].servers[0].region: no such key: there are name, lanes, edge, agg"},
     {SITES, "sites: [{region: eu, servers: [{lanes: 17}]}]",
      "5:40: sites[0].servers[0].lanes: 17 is out of range: write a whole number from 1 to 16"},
     {SITES, "sites: [{region: eu, servers: [{name: w3}]}]",
