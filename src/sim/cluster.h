@@ -23,7 +23,8 @@ struct sim_cluster_config {
     int64_t heartbeat_ns;                    /* Of all members; zero: the default. */
     const struct node_lane_witness *witness; /* May be NULL. */
     void *witness_user;
-    const struct node_worker_witness *worker_witness; /* May be NULL. The user: struct sim_worker. */
+    /* May be NULL. Its user is the struct sim_worker. */
+    const struct node_worker_witness *worker_witness;
 };
 
 /* What a worker does. Called on the host. */

@@ -226,6 +226,7 @@ enum err sim_fabric_flow_add(struct sim_fabric *f, const sim_link_id *links, uin
     }
     w = &f->flows[index];
     w->live = true;
+    w->endless = false;
     w->group = FABRIC_NONE;
     w->first = FABRIC_NONE;
     w->cap = fabric_cap(cap_bytes_per_s);
@@ -322,18 +323,14 @@ uint32_t sim_fabric_flow_remove(struct sim_fabric *f, sim_flow_id flow, int64_t 
     return count;
 }
 
-enum err sim_fabric_flow_enqueue(struct sim_fabric *f, sim_flow_id flow, uint64_t bytes,
-                                 uint64_t token, int64_t now_ns)
+/* There is room for it. */
+static void fabric_queue(struct sim_fabric *f, sim_flow_id flow, uint64_t bytes, uint64_t token,
+                         int64_t now_ns)
 {
     uint32_t index = fabric_flow_index(f, flow);
     struct fabric_flow *w = &f->flows[index];
     bool dry = w->first == FABRIC_NONE;
 
-    CHECK(bytes > 0);
-    if (bytes > SIM_FABRIC_SEGMENT_BYTES_MAX || w->backlog > UINT64_MAX - bytes ||
-        f->stats.segments_queued == f->limits.segments_max) {
-        return ERR_TOO_BIG;
-    }
     fabric_arrive(f, now_ns);
     fabric_segment_push(f, w, bytes, token);
     if (dry) {
@@ -348,7 +345,46 @@ enum err sim_fabric_flow_enqueue(struct sim_fabric *f, sim_flow_id flow, uint64_
             fabric_group_queue(f, index);
         }
     }
+}
+
+enum err sim_fabric_flow_enqueue(struct sim_fabric *f, sim_flow_id flow, uint64_t bytes,
+                                 uint64_t token, int64_t now_ns)
+{
+    const struct fabric_flow *w = &f->flows[fabric_flow_index(f, flow)];
+
+    CHECK(bytes > 0 && !w->endless);
+    if (bytes > SIM_FABRIC_SEGMENT_BYTES_MAX || w->backlog > UINT64_MAX - bytes ||
+        f->stats.segments_queued == f->limits.segments_max) {
+        return ERR_TOO_BIG;
+    }
+    fabric_queue(f, flow, bytes, token, now_ns);
     return OK;
+}
+
+enum err sim_fabric_flow_fill(struct sim_fabric *f, sim_flow_id flow, int64_t now_ns)
+{
+    struct fabric_flow *w = &f->flows[fabric_flow_index(f, flow)];
+
+    CHECK(w->first == FABRIC_NONE);
+    if (f->stats.segments_queued == f->limits.segments_max) {
+        return ERR_TOO_BIG;
+    }
+    w->endless = true;
+    fabric_queue(f, flow, FABRIC_ENDLESS_BYTES, 0, now_ns);
+    return OK;
+}
+
+uint64_t sim_fabric_flow_sent(struct sim_fabric *f, sim_flow_id flow)
+{
+    const struct fabric_flow *w = &f->flows[fabric_flow_index(f, flow)];
+    fabric_work left = w->target;
+
+    CHECK(w->endless);
+    fabric_settle(f);
+    if (w->group != FABRIC_NONE) {
+        left -= fabric_group_touch(f, w->group)->service;
+    }
+    return FABRIC_ENDLESS_BYTES - (uint64_t)((left + FABRIC_BYTE_WORK - 1) / FABRIC_BYTE_WORK);
 }
 
 uint64_t sim_fabric_flow_rate(struct sim_fabric *f, sim_flow_id flow)

@@ -85,6 +85,15 @@ uint32_t sim_fabric_flow_remove(struct sim_fabric *f, sim_flow_id flow, int64_t 
 MUST_USE enum err sim_fabric_flow_enqueue(struct sim_fabric *f, sim_flow_id flow, uint64_t bytes,
                                           uint64_t token, int64_t now_ns);
 
+/* Let the flow, which has nothing queued, have bytes to send from @now_ns on until it is removed.
+ * It reports nothing, and its bytes do not count in sim_fabric_link_bytes(): it is somebody else's
+ * traffic. It must not go on for longer than half a year at SIM_FABRIC_RATE_MAX. ERR_TOO_BIG if
+ * the fabric's segments are used up. */
+MUST_USE enum err sim_fabric_flow_fill(struct sim_fabric *f, sim_flow_id flow, int64_t now_ns);
+
+/* Bytes that such a flow has sent until sim_fabric_now_ns(), rounded down. */
+uint64_t sim_fabric_flow_sent(struct sim_fabric *f, sim_flow_id flow);
+
 /* Return when the next segment completes, rounded up to a whole nanosecond, or SIM_FABRIC_NEVER.
  * Not from inside a callback. */
 int64_t sim_fabric_next_ns(struct sim_fabric *f);

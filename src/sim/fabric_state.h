@@ -30,6 +30,9 @@ _Static_assert(SIM_FABRIC_RATE_MAX <= UINT64_C(1) << (62 - FABRIC_RATE_SHIFT), "
 /* Signed: a target may lie behind the service within an instant. */
 __extension__ typedef __int128 fabric_work;
 
+/* Of a segment that does not end: 2^24 s at the largest rate. */
+#define FABRIC_ENDLESS_BYTES (UINT64_C(1) << 62)
+
 #define FABRIC_BYTE_WORK (INT64_C(1000000000) << FABRIC_RATE_SHIFT)
 
 /* Flows that have one bottleneck and so one rate: group g is that of link g, or flow g - links_max
@@ -76,6 +79,7 @@ struct fabric_flow {
     uint32_t hop_next[SIM_FABRIC_PATH_LINKS_MAX];
     uint64_t epoch; /* Of the sharing that it was freed for. */
     bool live;
+    bool endless; /* Its only segment will not be done. */
     bool active;  /* On its links' lists: takes part in the sharing. */
     bool queued;  /* In its group's heap. */
     bool changed; /* Listed: it started, or ran dry. */

@@ -458,6 +458,38 @@ static void test_a_flow_removed_in_a_callback_reports_nothing_more(void **state)
     }
 }
 
+/* By hand, of 3000 bytes a second: all for a second, a third for two, and 100 for ten. */
+static void test_a_flow_that_does_not_end_has_its_fair_share_and_is_counted_apart(void **state)
+{
+    struct sim_fabric *f = fabric_new(2, 3, 4);
+    struct log log = {.fabric = f};
+    sim_link_id link = link_new(f, 3000), other = link_new(f, 5000);
+    sim_flow_id filled = FLOW_NEW(f, 0, link, other);
+    sim_flow_id flows[2] = {FLOW_NEW(f, 0, link), FLOW_NEW(f, 0, link)};
+
+    (void)state;
+    assert_int_equal(sim_fabric_flow_fill(f, filled, 0), OK);
+    assert_true(sim_fabric_next_ns(f) > INT64_C(1000000000000000000));
+    assert_int_equal(sim_fabric_flow_sent(f, filled), 0);
+    assert_int_equal(sim_fabric_advance(f, SECOND_NS, log_done, &log), 0);
+    assert_int_equal(sim_fabric_flow_sent(f, filled), 3000);
+    enqueue(f, flows[0], 2000, 1, SECOND_NS);
+    enqueue(f, flows[1], 2000, 2, SECOND_NS);
+    assert_int_equal(sim_fabric_flow_rate(f, filled), 1000);
+    check_fabric(f);
+    assert_int_equal(sim_fabric_advance(f, 2 * SECOND_NS, log_done, &log), 0);
+    assert_int_equal(sim_fabric_flow_sent(f, filled), 4000);
+    assert_int_equal(sim_fabric_advance(f, INT64_C(3000000000), log_done, &log), 2);
+    assert_int_equal(sim_fabric_flow_set(f, filled, 100, INT64_C(3000000000)), OK);
+    assert_int_equal(sim_fabric_advance(f, INT64_C(13000000000), log_done, &log), 0);
+    assert_int_equal(sim_fabric_flow_sent(f, filled), 6000);
+    assert_int_equal(sim_fabric_link_bytes(f, link), 4000);
+    assert_int_equal(sim_fabric_link_bytes(f, other), 0);
+    assert_int_equal(sim_fabric_flow_remove(f, filled, INT64_C(13000000000), NULL, NULL), 1);
+    assert_int_equal(sim_fabric_next_ns(f), SIM_FABRIC_NEVER);
+    sim_fabric_destroy(f);
+}
+
 static void test_limits_are_kept(void **state)
 {
     struct sim_fabric_limits none = {1, 0, 1};
@@ -559,6 +591,7 @@ int main(void)
         cmocka_unit_test(test_a_cap_that_changes_leaves_sent_what_was_sent),
         cmocka_unit_test(test_a_flow_removed_in_a_callback_reports_nothing_more),
         cmocka_unit_test(test_what_is_due_is_reported_in_order_whatever_callbacks_do),
+        cmocka_unit_test(test_a_flow_that_does_not_end_has_its_fair_share_and_is_counted_apart),
         cmocka_unit_test(test_limits_are_kept),
         cmocka_unit_test(test_every_failed_allocation_is_survived),
         cmocka_unit_test(test_completions_are_the_same_everywhere),
