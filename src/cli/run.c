@@ -302,6 +302,18 @@ static enum cli_exit run_check_lab(struct cli_context *ctx)
     return cli_error(ctx, CLI_ERROR_LAB_REFUSED, NULL, "%s", text.text);
 }
 
+/* Nor does a run that wants what this ground has not. */
+static enum cli_exit run_check_ground(struct cli_context *ctx, const struct run_file *f)
+{
+    struct err_text text = {""};
+
+    if (strcmp(cli_text(ctx, "on"), "sim") == 0 ||
+        run_live_check(f, cli_text(ctx, "on"), &text) == OK) {
+        return CLI_DONE;
+    }
+    return cli_error(ctx, CLI_ERROR_RUN_FILE, NULL, "%s: %s", cli_argument(ctx, 0), text.text);
+}
+
 /* What is asked of this machine and of others is asked before there is a record. */
 static enum cli_exit run_real(struct cli_context *ctx, const struct run_file *f)
 {
@@ -310,6 +322,9 @@ static enum cli_exit run_real(struct cli_context *ctx, const struct run_file *f)
     char program[PATH_MAX];
     enum cli_exit status = run_program(ctx, program, sizeof(program));
 
+    if (status == CLI_DONE) {
+        status = run_check_ground(ctx, f);
+    }
     if (status == CLI_DONE) {
         status = run_check_lab(ctx);
     }

@@ -520,6 +520,28 @@ static void view_scale(const struct run_view *v, struct text *out)
     }
 }
 
+/* Other people's traffic, which nobody here pays for. */
+static void view_background(const struct run_view *v, struct text *out)
+{
+    const struct run_file *f = v->picture->file;
+
+    if (f->backgrounds_count > 0) {
+        view_row(v, "background", out);
+        figure_bytes(v->picture->background_bytes, out);
+        text_add(out, "\n");
+    }
+    for (uint32_t i = 0; i < f->backgrounds_count; i++) {
+        const struct run_background *b = &f->backgrounds[i];
+
+        view_row(v, "", out);
+        text_addf(out, "%s: %u flows among %s, ", b->name, b->flows, run_among_name(b->among));
+        view_time(b->on_ns, out);
+        text_add(out, " on, ");
+        view_time(b->off_ns, out);
+        text_add(out, " off\n");
+    }
+}
+
 static void view_money(const struct run_view *v, struct text *out)
 {
     const struct run_picture *p = v->picture;
@@ -607,5 +629,6 @@ void run_view_table(const struct run_view *v, const struct run_result *result, s
     text_add(out, "\n");
     view_scale(v, out);
     view_table_links(v, out);
+    view_background(v, out);
     view_money(v, out);
 }

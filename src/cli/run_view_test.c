@@ -171,6 +171,27 @@ static void test_the_table_has_the_simulators_word_and_says_if_a_lab_was_late(vo
     scene_close(&s);
 }
 
+static void test_the_table_has_other_peoples_traffic(void **state)
+{
+    struct run_result result = {.end = RUN_END_CLOCKS, .took_ns = 1};
+    char whole[1024];
+    struct scene s;
+
+    (void)state;
+    (void)snprintf(whole, sizeof(whole), "%s%s", yaml,
+                   "background: [{name: shuffle, flows: 40, on: 10s, off: 20s}, {flows: 1, on: 1s, "
+                   "among: workers}]\n");
+    scene_open_with(&s, whole);
+    scene_train(&s);
+    s.picture.background_bytes = 1234567;
+    run_view_table(&s.view, &result, &s.out);
+    assert_non_null(strstr(s.out.chars,
+                           "  background 1.23 MB\n"
+                           "             shuffle: 40 flows among all, 10.0 s on, 20.0 s off\n"
+                           "             b1: 1 flows among workers, 1.0 s on, 0.0 s off\n"));
+    scene_close(&s);
+}
+
 static void test_a_screen_has_blocks_and_colours_where_there_are_some(void **state)
 {
     struct scene s;
@@ -348,6 +369,7 @@ int main(void)
         cmocka_unit_test(test_a_screen_shows_clocks_quality_regions_links_and_who_waits),
         cmocka_unit_test(test_a_screen_shows_how_busy_links_are),
         cmocka_unit_test(test_the_table_has_the_simulators_word_and_says_if_a_lab_was_late),
+        cmocka_unit_test(test_the_table_has_other_peoples_traffic),
         cmocka_unit_test(test_a_screen_has_blocks_and_colours_where_there_are_some),
         cmocka_unit_test(test_lines_are_cut_to_the_width),
         cmocka_unit_test(test_before_anything_has_happened_nothing_is_made_up),

@@ -26,12 +26,17 @@ uint64_t run_traffic_between(const struct run_traffic *t, uint32_t from, uint32_
     return t->bytes[(size_t)from * t->regions + to];
 }
 
+uint64_t run_bytes_full(uint64_t bytes, const struct run_file *f)
+{
+    return f->links.scale < 1 ? (uint64_t)((double)bytes / f->links.scale + 0.5) : bytes;
+}
+
 void run_traffic_complete(struct run_traffic *t, const struct run_file *f)
 {
     struct run_move m;
 
-    for (uint32_t i = 0; i < t->regions * t->regions && f->links.scale < 1; i++) {
-        t->bytes[i] = (uint64_t)((double)t->bytes[i] / f->links.scale + 0.5);
+    for (uint32_t i = 0; i < t->regions * t->regions; i++) {
+        t->bytes[i] = run_bytes_full(t->bytes[i], f);
     }
     run_move_of(f, &m);
     for (uint32_t i = 0; i < m.parts_count; i++) {
@@ -58,6 +63,17 @@ const struct run_group *run_worker_group(const struct run_file *f, uint32_t rank
         rank -= f->groups[i++].count;
     }
     return &f->groups[i];
+}
+
+uint32_t run_members(const struct run_file *f)
+{
+    return f->servers_count + f->workers;
+}
+
+uint32_t run_member_region(const struct run_file *f, uint32_t member)
+{
+    return member < f->servers_count ? f->servers[member].region
+                                     : run_worker_group(f, member - f->servers_count)->region;
 }
 
 const char *run_end_name(enum run_end end)

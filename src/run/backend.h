@@ -22,6 +22,9 @@ uint64_t run_traffic_between(const struct run_traffic *t, uint32_t from, uint32_
 /* What was counted in a model becomes what it is at full size, with what was moved before. */
 void run_traffic_complete(struct run_traffic *t, const struct run_file *f);
 
+/* The same for one number. */
+uint64_t run_bytes_full(uint64_t bytes, const struct run_file *f);
+
 /* Over all pairs of different regions. */
 uint64_t run_traffic_total(const struct run_traffic *t);
 
@@ -31,6 +34,10 @@ struct run_prediction;
 /* The group and the region of a worker, by its index in the file. */
 const struct run_group *run_worker_group(const struct run_file *f, uint32_t rank);
 
+/* Members are all servers, in the order of the file, then all workers. */
+uint32_t run_members(const struct run_file *f);
+uint32_t run_member_region(const struct run_file *f, uint32_t member);
+
 /* How it goes. */
 struct run_picture {
     const struct run_file *file;
@@ -39,6 +46,7 @@ struct run_picture {
     int64_t now_ns; /* Since the start. */
     const struct run_tally *tally;
     const struct run_traffic *traffic;
+    uint64_t background_bytes; /* Of other people's traffic, at full size; not in the above. */
     /* By rank: what the worker is doing, as "computing"; NULL: it is away. */
     const char *const *states;
     char waits[256]; /* Who waits for whom; empty: nobody, or not known. */

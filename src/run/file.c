@@ -80,6 +80,9 @@ static enum err file_read(struct file_reader *r)
     if (rc == OK) {
         rc = file_fill(r);
     }
+    if (rc == OK) {
+        rc = file_backgrounds(r);
+    }
     return rc == OK ? file_faults(r) : rc;
 }
 

@@ -17,6 +17,8 @@ enum {
     RUN_SERVER_LANES_MAX = 16,
     RUN_WORKERS_MAX = SYNC_MEMBERS_MAX, /* Of all groups of all sites together. */
     RUN_FAULTS_MAX = 1024,
+    RUN_BACKGROUNDS_MAX = 16,
+    RUN_BACKGROUND_FLOWS_MAX = 4096, /* Of one of them. */
     RUN_PRINT_BYTES_MAX = TOPO_PRINT_BYTES_MAX + 4 * RUN_FILE_BYTES_MAX,
 };
 
@@ -31,6 +33,8 @@ enum run_layout {
     RUN_LAN,         /* One site, all of it in one region. */
     RUN_CENTRALISED, /* The same, after the data has been moved there. */
 };
+
+enum run_among { RUN_AMONG_ALL, RUN_AMONG_WORKERS, RUN_AMONG_SERVERS };
 
 struct run_server {
     const char *name;        /* Given, or s0, s1, ... by its place in the list, behind "SITE-". */
@@ -186,6 +190,22 @@ struct run_fault {
     uint32_t line;
 };
 
+/* Other people's traffic among the members' hosts, on and off; run/background.h draws it. */
+struct run_background {
+    const char *name; /* Given, or b0, b1, ... by its place in the list. */
+    uint32_t flows;   /* At once, while it is on. */
+    int64_t on_ns;    /* How long it is on, on average, */
+    int64_t off_ns;   /* and off; */
+    bool steady;      /* exactly so long. */
+    enum run_among among;
+    const char *rate;   /* The most of a flow, as written; NULL: as fast as it can. */
+    uint64_t rate_full; /* The same in bytes per second, at full size, */
+    uint64_t rate_run;  /* and in this run; zero: no limit. */
+    int64_t after_ns;
+    int64_t until_ns; /* Zero: as long as the run. */
+    uint32_t line;
+};
+
 struct run_compute {
     double gflops;   /* Of one simulated worker. */
     int64_t time_ns; /* That a step takes, simulated or not; zero: not said. */
@@ -226,6 +246,8 @@ struct run_file {
     struct run_stop stop;
     struct run_fault *faults;
     uint32_t faults_count;
+    struct run_background *backgrounds;
+    uint32_t backgrounds_count;
     struct run_compute compute;
     struct run_arena *arena; /* Holds all of this but .map and .topo. */
 };
@@ -256,6 +278,7 @@ const char *run_weight_name(enum run_weight weight);
 const char *run_leave_out_name(enum run_leave_out leave_out);
 const char *run_layout_name(enum run_layout layout);
 const char *run_goal_name(enum asp_goal goal);
+const char *run_among_name(enum run_among among);
 
 /* The site that a worker is of, by its index in the file. */
 const struct run_site *run_worker_site(const struct run_file *f, uint32_t worker);

@@ -94,8 +94,7 @@ static enum err links_card(struct file_reader *r)
     return OK;
 }
 
-/* @rate times @factor; false: that is no rate. */
-static bool links_rate(uint64_t *rate, double factor)
+bool file_links_rate(uint64_t *rate, double factor)
 {
     double value = floor((double)*rate * factor + 0.5);
 
@@ -112,8 +111,8 @@ static enum err links_make(const struct file_reader *r, const char *from, const 
 {
     struct units_text most;
 
-    if (links_rate(&link->bytes_per_s, factor) &&
-        (link->stream_bytes_per_s == 0 || links_rate(&link->stream_bytes_per_s, factor))) {
+    if (file_links_rate(&link->bytes_per_s, factor) &&
+        (link->stream_bytes_per_s == 0 || file_links_rate(&link->stream_bytes_per_s, factor))) {
         return OK;
     }
     return file_fail(r, ERR_MALFORMED, "links",

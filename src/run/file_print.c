@@ -281,6 +281,33 @@ static void print_faults(const struct run_file *f, struct text *out)
     }
 }
 
+static void print_background(const struct run_background *b, struct text *out)
+{
+    struct units_text on, off, after, until, rate;
+
+    text_add(out, "  - {name: ");
+    print_word(b->name, out);
+    text_addf(out, ", flows: %u, on: %s, off: %s, steady: %s, among: %s, after: %s", b->flows,
+              units_time_print(b->on_ns, &on), units_time_print(b->off_ns, &off),
+              b->steady ? "true" : "false", run_among_name(b->among),
+              units_time_print(b->after_ns, &after));
+    if (b->rate_full > 0) {
+        text_addf(out, ", rate: %s", units_rate_print(b->rate_full, &rate));
+    }
+    if (b->until_ns > 0) {
+        text_addf(out, ", until: %s", units_time_print(b->until_ns, &until));
+    }
+    text_add(out, "}\n");
+}
+
+static void print_backgrounds(const struct run_file *f, struct text *out)
+{
+    text_add(out, f->backgrounds_count > 0 ? "background:\n" : "");
+    for (uint32_t i = 0; i < f->backgrounds_count; i++) {
+        print_background(&f->backgrounds[i], out);
+    }
+}
+
 void run_file_print(const struct run_file *f, struct text *out)
 {
     text_add(out, "run: ");
@@ -308,6 +335,7 @@ void run_file_print(const struct run_file *f, struct text *out)
     text_addf(out, "state: {every: %u}\n", f->state.every);
     print_stop(&f->stop, out);
     print_faults(f, out);
+    print_backgrounds(f, out);
     if (f->compute.time_ns > 0) {
         text_addf(out, "compute: {time: %" PRId64 "ns}\n", f->compute.time_ns);
     } else {

@@ -26,6 +26,9 @@ static const cyaml_strval_t schema_leaves[] = {{"majority", RUN_MAJORITY}, {"any
 static const cyaml_strval_t schema_layouts[] = {
     {"sites", RUN_SITES}, {"plain", RUN_PLAIN}, {"lan", RUN_LAN}, {"centralised", RUN_CENTRALISED}};
 
+static const cyaml_strval_t schema_amongs[] = {
+    {"all", RUN_AMONG_ALL}, {"workers", RUN_AMONG_WORKERS}, {"servers", RUN_AMONG_SERVERS}};
+
 #define OPTIONAL CYAML_FLAG_OPTIONAL
 #define CHOICE (CYAML_FLAG_OPTIONAL | CYAML_FLAG_STRICT)
 
@@ -224,6 +227,23 @@ static const cyaml_schema_field_t schema_stop_fields[] = {
     CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t schema_background_fields[] = {
+    CYAML_FIELD_STRING_PTR("name", OPTIONAL, struct run_background, name, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_UINT("flows", 0, struct run_background, flows),
+    CYAML_FIELD_IGNORE("on", 0),
+    CYAML_FIELD_IGNORE("off", OPTIONAL),
+    CYAML_FIELD_BOOL("steady", OPTIONAL, struct run_background, steady),
+    CYAML_FIELD_ENUM("among", CHOICE, struct run_background, among, schema_amongs,
+                     CYAML_ARRAY_LEN(schema_amongs)),
+    CYAML_FIELD_STRING_PTR("rate", OPTIONAL, struct run_background, rate, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_IGNORE("after", OPTIONAL),
+    CYAML_FIELD_IGNORE("until", OPTIONAL),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t schema_background = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct run_background, schema_background_fields)};
+
 static const cyaml_schema_field_t schema_compute_fields[] = {
     CYAML_FIELD_FLOAT("gflops", OPTIONAL, struct run_compute, gflops),
     CYAML_FIELD_IGNORE("time", OPTIONAL),
@@ -274,6 +294,9 @@ static const cyaml_schema_field_t schema_fields[] = {
     CYAML_FIELD_MAPPING("state", OPTIONAL, struct run_file, state, schema_state_fields),
     CYAML_FIELD_MAPPING("stop", 0, struct run_file, stop, schema_stop_fields),
     CYAML_FIELD_IGNORE("faults", OPTIONAL),
+    CYAML_FIELD_SEQUENCE_COUNT("background", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                               struct run_file, backgrounds, backgrounds_count, &schema_background,
+                               1, RUN_BACKGROUNDS_MAX),
     CYAML_FIELD_MAPPING("compute", OPTIONAL, struct run_file, compute, schema_compute_fields),
     CYAML_FIELD_END,
 };
@@ -295,6 +318,8 @@ static const char *schema_example(const char *key)
         {"job", "job: {name: NAME}"},
         {"name", "name: NAME"},
         {"stop", "stop: {clocks: 200}"},
+        {"flows", "flows: NUMBER"},
+        {"on", "on: 10s"},
     };
     size_t i = 0;
 
@@ -521,6 +546,11 @@ const char *run_layout_name(enum run_layout layout)
 const char *run_goal_name(enum asp_goal goal)
 {
     return schema_goals[goal].str;
+}
+
+const char *run_among_name(enum run_among among)
+{
+    return schema_amongs[among].str;
 }
 
 /* A file has sites, or servers and workers, which are those of one. */

@@ -84,6 +84,9 @@ MUST_USE enum err file_topology(struct file_reader *r);
 /* The rates that this run has, of those of the topology (file_links.c). */
 MUST_USE enum err file_links(struct file_reader *r);
 
+/* @rate times @factor; false: that is no rate. */
+MUST_USE bool file_links_rate(uint64_t *rate, double factor);
+
 /* Defaults, limits, and what has to go together (file_fill.c). */
 MUST_USE enum err file_fill(struct file_reader *r);
 
@@ -108,6 +111,9 @@ MUST_USE enum err file_between(struct file_reader *r);
 /* Of that only how sites share, once .parts are known; and how it is printed (file_print.c). */
 MUST_USE enum err file_between_terms(struct file_reader *r);
 void file_print_between(const struct run_file *f, struct text *out);
+
+/* Other people's traffic (file_background.c), once members and regions are known. */
+MUST_USE enum err file_backgrounds(struct file_reader *r);
 
 /* The lines of "faults" (file_fault.c), once members and regions are known. */
 MUST_USE enum err file_faults(struct file_reader *r);

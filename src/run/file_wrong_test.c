@@ -65,7 +65,7 @@ static const struct wrong wrongs[] = {
     {SERVERS, SERVERS "\nepochs: 3",
      "6:1: epochs: no such key: there are run, seed, topology, links, shards, servers, workers, "
      "sites, between, layout, lan_region, machine, budget, job, sync, checkpoint, evaluate, state, "
-     "stop, faults, compute"},
+     "stop, faults, background, compute"},
     {SERVERS, SERVERS "\nsites: [{region: eu}]",
      "5:1: servers: the file has sites: give each of them its servers instead"},
     {SERVERS, "sites: [{region: eu}]",

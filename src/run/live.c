@@ -49,6 +49,20 @@ const char *run_live_about(const char *on)
     return live_ground_find(on)->about;
 }
 
+enum err run_live_check(const struct run_file *f, const char *on, struct err_text *text)
+{
+    const struct live_ground *ground = live_ground_find(on);
+    const char *key = f->links.card != NULL      ? "links.card"
+                      : f->backgrounds_count > 0 ? "background"
+                                                 : NULL;
+
+    if (key == NULL || ground->has_cards) {
+        return OK;
+    }
+    return err_text_set(text, ERR_INVALID,
+                        "%s is not there with --on %s: leave it out, or use --on sim", key, on);
+}
+
 /* Telling. */
 
 int64_t live_now(const struct live *l)
@@ -648,7 +662,11 @@ enum err run_live(const struct run_file *f, const struct run_watcher *watcher,
 {
     struct live *l = mem_zalloc(sizeof(*l));
     struct run_move move;
-    enum err rc = l == NULL ? ERR_NOMEM : run_job_try(f, text);
+    enum err rc = l == NULL ? ERR_NOMEM : run_live_check(f, options->on, text);
+
+    if (rc == OK) {
+        rc = run_job_try(f, text);
+    }
 
     if (rc == OK) {
         *result_out = (struct run_live_result){.kills = 0};

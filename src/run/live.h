@@ -37,8 +37,12 @@ struct run_live_result {
     uint32_t restarts; /* Members that were started again. */
 };
 
-/* Run it. ERR_NOMEM, ERR_IO, or what is wrong with the job, with @text; a run that did not get to
- * its end is no error but a result. No process is left behind, in any case. */
+/* Has that ground all that the file wants? ERR_INVALID with @text: the key, and what to do. */
+MUST_USE enum err run_live_check(const struct run_file *f, const char *on, struct err_text *text);
+
+/* Run it. ERR_NOMEM, ERR_IO, what run_live_check() has, or what is wrong with the job, with @text;
+ * a run that did not get to its end is no error but a result. No process is left behind, in any
+ * case. */
 MUST_USE enum err run_live(const struct run_file *f, const struct run_watcher *watcher,
                            const struct run_live_options *options,
                            struct run_live_result *result_out, struct err_text *text);

@@ -644,9 +644,40 @@ static void test_no_memory_is_told(void **state)
     assert_true(k > 20);
 }
 
+static void test_what_a_ground_has_not_is_refused(void **state)
+{
+    static const struct {
+        const char *said, *why;
+    } cases[] = {{"", NULL},
+                 {"links: {card: 1gbit}\n", "links.card"},
+                 {"background: [{flows: 1, on: 1s}]\n", "background"}};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct err_text text = {""};
+        struct run_file *f;
+        char file[512], why[200];
+
+        (void)snprintf(file, sizeof(file),
+                       "run: r\ntopology: {regions: [eu]}\nservers: [{region: eu}]\n"
+                       "workers: [{region: eu}]\njob: {name: mf}\nstop: {clocks: 1}\n%s",
+                       cases[i].said);
+        f = testing_parse(file);
+        assert_int_equal(run_live_check(f, "local", &text), i == 0 ? OK : ERR_INVALID);
+        if (i > 0) {
+            (void)snprintf(why, sizeof(why),
+                           "%s is not there with --on local: leave it out, or use --on sim",
+                           cases[i].why);
+            assert_string_equal(text.text, why);
+        }
+        run_file_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_a_ground_has_not_is_refused),
         cmocka_unit_test(test_members_that_say_sense_are_counted),
         cmocka_unit_test(test_servers_say_which_workers_wait),
         cmocka_unit_test(test_members_that_say_nonsense_do_no_harm),

@@ -626,6 +626,11 @@ struct json_t *run_summary(const struct run_picture *p, const char *backend,
         (json_int_t)run_traffic_total(p->traffic), "wan_usd", "workers", record_workers(p), "links",
         record_traffic(p));
 
+    /* Null where there is none: zero would be a measurement. */
+    (void)json_object_set_new(summary, "background_bytes",
+                              p->file->backgrounds_count == 0
+                                  ? json_null()
+                                  : json_integer((json_int_t)p->background_bytes));
     if (summary != NULL) {
         record_move(p, summary);
         record_money(p, summary);

@@ -5,6 +5,7 @@
 #include "loop/loop.h"
 #include "run/between.h"
 #include "run/move.h"
+#include "run/sim_background.h"
 #include "sim/cluster.h"
 #include "sim/fabric.h"
 #include "sim/link.h"
@@ -55,6 +56,7 @@ struct sim_run {
     struct run_share *shares;
     struct sim_scenario *script;
     struct sim_scenario_faults *faults;
+    struct run_sim_background *background;
     struct run_tally *tally;
     struct run_traffic traffic;
     struct sim_trainee *workers;
@@ -116,6 +118,18 @@ static void sim_row(const struct run_row *row, void *user)
     if (r->watcher->row != NULL) {
         sim_count_traffic(r);
         r->watcher->row(row, &r->traffic, r->watcher->user);
+    }
+}
+
+static void sim_background_told(const struct run_background *b, uint32_t flows, uint64_t bytes,
+                                void *user)
+{
+    struct sim_run *r = user;
+
+    if (flows > 0) {
+        sim_event(r, "background", b->name, "on, %u flows", flows);
+    } else {
+        sim_event(r, "background", b->name, "off, %" PRIu64 " bytes", run_bytes_full(bytes, r->f));
     }
 }
 
@@ -540,6 +554,9 @@ static enum err sim_build(struct sim_run *r, struct err_text *text)
     if (rc == OK) {
         rc = sim_scenario_faults_create(r->script, r->world, f->seed, &r->faults);
     }
+    if (rc == OK) {
+        rc = run_sim_background_create(r->world, f, sim_background_told, r, &r->background);
+    }
     for (uint32_t i = 0; i < f->sites_count && rc == OK; i++) {
         rc = sim_cluster_start(r->parts[i].cluster, text);
     }
@@ -549,6 +566,7 @@ static enum err sim_build(struct sim_run *r, struct err_text *text)
 static void sim_destroy(struct sim_run *r)
 {
     sim_scenario_faults_destroy(r->faults);
+    run_sim_background_destroy(r->background);
     for (uint32_t i = 0; r->parts != NULL && i < r->f->sites_count; i++) {
         sim_cluster_destroy(r->parts[i].cluster);
     }
@@ -591,6 +609,7 @@ static void sim_paint(struct sim_run *r, struct run_picture *out)
         .now_ns = sim_now(r),
         .tally = r->tally,
         .traffic = &r->traffic,
+        .background_bytes = run_bytes_full(run_sim_background_bytes(r->background), r->f),
         .states = r->states,
     };
 

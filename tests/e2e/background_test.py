@@ -1,0 +1,66 @@
+"""Network cards and other people's traffic in runs: what is said of them beforehand, what is kept
+of them, and who refuses them. In a lab the same with real packets, as root."""
+
+import json
+
+import pytest
+
+FILE = """
+run: shared
+topology: {regions: [here]}
+links: {card: 20mbit}
+servers: [{region: here}]
+workers: [{region: here, count: 2}]
+background: [{name: shuffle, flows: 3, on: 500ms, off: 500ms, steady: true}]
+job: {name: synthetic, options: {mb: 0.5}}
+compute: {time: 10ms}
+evaluate: {every: 0}
+stop: {clocks: 5}
+"""
+
+
+@pytest.fixture
+def shared(strait):
+    (strait.folder / "shared.yaml").write_text(FILE)
+    return strait
+
+
+def events_of(strait, record, kind):
+    lines = (strait.folder / record / "events.jsonl").read_text().splitlines()
+    return [e for e in map(json.loads, lines) if e["event"] == kind]
+
+
+def test_a_dry_run_and_an_estimate_tell_of_it(shared):
+    printed = shared.ok("run", "shared.yaml", "--dry-run")
+    assert "card: 20mbit" in printed
+    assert ("  - {name: shuffle, flows: 3, on: 500ms, off: 500ms, steady: true, among: all, after: "
+            "0ns}\n") in printed
+    told = shared.ok("run", "shared.yaml", "--estimate")
+    assert "shuffle: 3 flows among all, 500 ms on, 500 ms off" in told
+
+
+def test_a_record_has_its_bytes_apart_and_its_phases(shared):
+    summary = shared.json("run", "shared.yaml", "-o", "r")
+    alone = shared.json("run", "shared.yaml", "-o", "alone", "--set", "links.card=20mbit", "--set",
+                        "background=[{flows: 1, on: 1s, after: 1h}]")
+    assert summary["end"] == "clocks"
+    assert summary["time_s"] > alone["time_s"] * 1.05
+    assert summary["wan_bytes"] == 0 and alone["background_bytes"] == 0
+    assert summary["background_bytes"] > 1e6
+    events = events_of(shared, "r", "background")
+    assert [e["who"] for e in events] == ["shuffle"] * len(events)
+    assert [e["time_s"] for e in events] == [i * 0.5 for i in range(len(events))]
+    assert events[0]["text"] == "on, 3 flows" and events[1]["text"].endswith(" bytes")
+
+
+def test_a_run_without_it_has_none(shared):
+    (shared.folder / "plain.yaml").write_text(
+        "".join(line + "\n" for line in FILE.splitlines() if not line.startswith("background")))
+    assert shared.json("run", "plain.yaml", "-o", "r")["background_bytes"] is None
+    assert "background" not in (shared.folder / "r" / "run.yaml").read_text()
+
+
+def test_grounds_without_cards_refuse_them_before_there_is_a_record(shared):
+    said = shared.fails(78, "STRAIT-0403", "run", "shared.yaml", "--on", "local", "-o", "r")
+    assert "shared.yaml: links.card is not there with --on local: leave it out, or use " in said
+    assert not (shared.folder / "r").exists()
