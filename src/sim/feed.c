@@ -34,7 +34,11 @@ static const char *const feed_chains[] = {
     "dvf:delta=0.05 | bitmap", "dvf:low=0.05,up=0.5 | auto",
     "dvf:low=0,up=1 | sparse", "dvf:delta=3",
     "norm:delta=0.3",          "all | auto",
-    "dvf:delta=0 | dense",     "dvf:delta=0.2 | paper",
+    "dvf:delta=0 | dense",     "dvf:delta=0.2 | paper | snappy",
+    "dvf:delta=0.5 | gaps | f16",
+    "norm:low=0.1,up=1 | auto | f16",
+    "dvf:delta=1 | bitmap | zstd",
+    "all | dense | lz4",
 };
 
 /* Drawing. */
