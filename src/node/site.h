@@ -33,6 +33,14 @@ struct node_goal {
     double accuracy; /* Zero: not a goal. */
 };
 
+/* Sums go to a few workers, who pass them on (F7): a tree for each lane. */
+struct node_tree {
+    uint32_t
+        degree; /* The most that anybody sends to; zero: lanes send to all workers themselves. */
+    uint32_t depth;  /* The most hops from the lane. */
+    float leaf_cost; /* As in plan/tree.h. */
+};
+
 struct node_site {
     char name[LIMIT_NAME_BYTES + 1];
     uint32_t shards;
@@ -40,6 +48,8 @@ struct node_site {
     enum node_delivery delivery;
     struct node_sifting push;      /* What workers hold back of what they send, ... */
     struct node_sifting broadcast; /* ... and lanes of sums. */
+    uint64_t required; /* Bytes per second: below it a link is short, and more is held back (F5). */
+    struct node_tree tree;
     struct sync_config sync;
     uint32_t checkpoint_every; /* Clocks; zero: never. */
     uint32_t checkpoint_keep;  /* Whole checkpoints of each shard; zero: two. */
