@@ -71,6 +71,10 @@ static const struct wire_type_info frame_types[] = {
     [WIRE_CLOCK] = {"clock", false, 0, WIRE_ROLE_WORKER},
     [WIRE_ADVANCED] = {"advanced", false, WIRE_ADVANCED_BODY_BYTES_MAX, ROLES_SERVING},
     [WIRE_LATE] = {"late", false, WIRE_LATE_BODY_BYTES, ROLES_SERVING},
+    [WIRE_FEED] = {"feed", true, WIRE_FEED_BODY_BYTES_MAX, WIRE_ROLE_SERVER | WIRE_ROLE_WORKER},
+    /* Not control: what it speaks of went before it, as far as the lane sends it itself. */
+    [WIRE_DUE] = {"due", false, WIRE_DUE_BODY_BYTES_MAX, WIRE_ROLE_SERVER},
+    [WIRE_WANT] = {"want", true, WIRE_WANT_BODY_BYTES_MAX, WIRE_ROLE_WORKER},
     [WIRE_DELTA] = {"delta", false, WIRE_PIECE_BODY_BYTES_MAX, ROLES_SERVING},
     /* Not control: it speaks of the deltas before it. */
     [WIRE_MARK] = {"mark", false, WIRE_MARK_BODY_BYTES_MAX, WIRE_ROLE_SERVER},

@@ -51,6 +51,10 @@ enum wire_type {
     WIRE_ADVANCED = 58,
     WIRE_LATE = 59,
 
+    WIRE_FEED = 60, /* feed: who passes sums on to whom; what is due. */
+    WIRE_DUE = 61,
+    WIRE_WANT = 62,
+
     WIRE_DELTA = 64, /* delta: what sites add to a chunk of another one. */
 
     WIRE_MARK = 65, /* mirror: what else lanes of different sites tell each other. */
@@ -142,6 +146,9 @@ enum {
     WIRE_SNAPSHOT_BEGIN_BODY_BYTES_MAX = 16 + 16 * 4096,
     WIRE_SNAPSHOT_END_BODY_BYTES = 48,
     WIRE_LATE_BODY_BYTES = 16,
+    WIRE_FEED_BODY_BYTES_MAX = 256,
+    WIRE_DUE_BODY_BYTES_MAX = 8 + 12 * 4096,
+    WIRE_WANT_BODY_BYTES_MAX = 8 + 4 * 4096,
     WIRE_OFFER_BODY_BYTES_MAX = 8 + 8 * 4096,
 };
 

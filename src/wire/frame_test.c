@@ -182,7 +182,7 @@ static void test_types_have_sane_limits_and_roles(void **state)
         assert_true(info->roles != 0 && info->roles < 1 << 5);
         assert_int_equal((info->roles & WIRE_ROLE_STRANGER) != 0, type == WIRE_ENROLL);
     }
-    assert_int_equal(count, 30);
+    assert_int_equal(count, 33);
     assert_int_equal(wire_type_info(WIRE_PUSH)->roles, WIRE_ROLE_WORKER);
     assert_int_equal(wire_type_info(WIRE_DELTA)->roles, WIRE_ROLE_SERVER | WIRE_ROLE_RELAY);
     assert_int_equal(wire_type_info(WIRE_BROADCAST)->roles,
