@@ -16,13 +16,12 @@ _Static_assert(FEED_HEAD_BYTES + FEED_WANT_BYTES * WIRE_WANT_CHUNKS_MAX == WIRE_
 _Static_assert((int)WIRE_FEED_ADDRESS_BYTES_MAX == (int)WIRE_FEED_BODY_BYTES_MAX,
                "it is all of the body");
 
-static bool feed_valid(uint32_t kind, uint32_t why, uint64_t clock, const uint8_t *address,
-                       size_t size)
+static bool feed_valid(uint32_t kind, uint32_t why, const uint8_t *address, size_t size)
 {
     bool off = kind == WIRE_FEED_OFF;
 
     if (kind < WIRE_FEED_PARENT || kind > WIRE_FEED_OFF || why > WIRE_FEED_SLOW ||
-        (why != WIRE_FEED_FINE) != off || (clock != 0 && !off)) {
+        (why != WIRE_FEED_FINE) != off) {
         return false;
     }
     return size <= WIRE_FEED_ADDRESS_BYTES_MAX && (size == 0 || kind == WIRE_FEED_PARENT) &&
@@ -40,13 +39,12 @@ enum err wire_feed_encode(struct buf_pool *pool, const struct wire_feed *feed,
         .epoch = feed->epoch,
         .origin = feed->rank,
         .weight = (uint32_t)feed->why,
-        .clock = feed->clock,
     };
     struct buf *frame;
     enum err rc;
 
-    if (!feed_valid((uint32_t)feed->kind, (uint32_t)feed->why, feed->clock,
-                    (const uint8_t *)feed->address, feed->address_bytes)) {
+    if (!feed_valid((uint32_t)feed->kind, (uint32_t)feed->why, (const uint8_t *)feed->address,
+                    feed->address_bytes)) {
         return ERR_INVALID;
     }
     rc = wire_frame_take(pool, feed->address_bytes, &frame);
@@ -65,8 +63,8 @@ enum err wire_feed_decode(const struct wire_header *header, const uint8_t *body,
                           struct wire_feed *out)
 {
     CHECK(header->type == WIRE_FEED);
-    if (size != header->body_bytes || header->codec != 0 ||
-        !feed_valid(header->table, header->weight, header->clock, body, size)) {
+    if (size != header->body_bytes || header->codec != 0 || header->clock != 0 ||
+        !feed_valid(header->table, header->weight, body, size)) {
         return ERR_MALFORMED;
     }
     *out = (struct wire_feed){
@@ -75,7 +73,6 @@ enum err wire_feed_decode(const struct wire_header *header, const uint8_t *body,
         .lane = header->chunk,
         .epoch = header->epoch,
         .rank = header->origin,
-        .clock = header->clock,
         .address_bytes = (uint32_t)size,
         .address = (const char *)body,
     };

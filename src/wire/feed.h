@@ -34,7 +34,6 @@ struct wire_feed {
     uint32_t lane;  /* Number of the lane whose sums this is about. */
     uint32_t epoch; /* Which of the lane's decisions about this worker. */
     uint32_t rank;  /* Parent: its rank. Else the sender's. */
-    uint64_t clock; /* Off: up to which round the worker knows what is due. Else zero. */
     uint32_t address_bytes;
     const char *address; /* Parent only; not terminated, borrowed when decoded. */
 };
