@@ -18,6 +18,8 @@ struct node_counters {
     struct obs_counter *rounds;
     struct obs_counter *broadcasts;
     struct obs_counter *snapshots;
+    struct obs_counter *trees;
+    struct obs_counter *detours;
     struct obs_counter *kept;
     struct obs_counter *expired;
     struct obs_counter *checkpoints;

@@ -71,12 +71,15 @@ void node_deliver_to_all(struct node_lane *l, uint32_t chunk, const struct wire_
                          struct buf *body)
 {
     bool spare = node_room_spare(l);
+    uint32_t back = node_tree_on(l) ? node_tree_sent(l, chunk, header->clock) : 0;
 
     LIST_FOREACH (link, &l->sessions) {
         struct node_session *s = LIST_ENTRY(link, struct node_session, link);
         struct wire_header mine = *header;
 
-        if (!node_deliver_wanted(s) || !node_wants(s, header->table) || node_dirty(s, chunk)) {
+        mine.epoch = back;
+        if (!node_deliver_wanted(s) || !node_tree_direct(s) || !node_wants(s, header->table) ||
+            node_dirty(s, chunk)) {
             continue;
         }
         if (!spare) {
@@ -93,8 +96,11 @@ void node_deliver_to_all(struct node_lane *l, uint32_t chunk, const struct wire_
     }
 }
 
-void node_deliver_all_marked(struct node_lane *l, uint32_t chunk)
+void node_deliver_all_marked(struct node_lane *l, uint32_t chunk, uint64_t version)
 {
+    if (node_tree_on(l)) {
+        (void)node_tree_sent(l, chunk, version);
+    }
     LIST_FOREACH (link, &l->sessions) {
         struct node_session *s = LIST_ENTRY(link, struct node_session, link);
 
@@ -264,6 +270,7 @@ void node_deliver_flush(struct node_session *s)
     if (!node_deliver_wanted(s) || l->restoring) {
         return;
     }
+    node_tree_flush(s);
     for (uint32_t w = 0; s->dirty_count > 0 && w < s->dirty_words && rc == OK; w++) {
         while (s->dirty[w] != 0 && rc == OK) {
             uint32_t chunk = w * 64 + (uint32_t)__builtin_ctzll(s->dirty[w]);
@@ -278,6 +285,9 @@ void node_deliver_flush(struct node_session *s)
         !node_mirror_may_read(l->mirror, &s->gate, sync_version(&l->sync) + 1, NODE_MIRROR_ALL, 0,
                               0)) {
         return; /* It is told when the other sites allow it. */
+    }
+    if (rc == OK && s->advance_due) {
+        rc = node_tree_due(s);
     }
     if (rc == OK && s->advance_due) {
         rc = node_deliver_where(s);

@@ -51,7 +51,7 @@ static void sifted_send(struct node_lane *l, uint32_t chunk, uint64_t version,
     struct buf *frame;
 
     if (wire_broadcast_encode(l->pool, &b, &frame) != OK) {
-        node_deliver_all_marked(l, chunk);
+        node_deliver_all_marked(l, chunk, version);
         return;
     }
     CHECK(wire_header_decode(buf_bytes(frame), &header, &reason) == OK);

@@ -89,6 +89,7 @@ static void node_exec_expire(struct node_lane *l, const struct sync_action *a)
         struct wire_header about = {.clock = a->clock};
 
         l->by_rank[a->member] = NULL;
+        node_tree_gone(l, a->member);
         s->state = NODE_OUT;
         node_deliver_late(s, &about, WIRE_LATE_NOT_MEMBER, a->clock + 1);
         s->told = true;
@@ -168,6 +169,7 @@ void node_exec_leave(struct node_lane *l, uint32_t rank)
     struct sync_event event = {.type = SYNC_LEAVE, .member = rank};
 
     l->by_rank[rank] = NULL;
+    node_tree_gone(l, rank);
     CHECK(node_exec(l, &event, NULL, NULL) == OK);
     if (l->held_frames > 0 || l->copies_wait) {
         loop_task_post(&l->drain);

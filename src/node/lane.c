@@ -158,6 +158,12 @@ static enum err lane_frame(struct net_peer *peer, const struct net_frame *frame,
     case WIRE_SNAPSHOT_CHUNK:
         rc = node_take_restore(s, frame);
         break;
+    case WIRE_FEED:
+        rc = node_tree_frame(s, frame);
+        break;
+    case WIRE_WANT:
+        rc = node_tree_want(s, frame);
+        break;
     default: /* Only what workers say may have to wait. */
         return node_session_is_worker(s) ? node_session_take(s, frame) : ERR_PEER;
     }
@@ -241,6 +247,12 @@ static void lane_deadline(struct loop_timer *timer, void *user)
     if (l->held_frames > 0) {
         loop_task_post(&l->drain);
     }
+}
+
+static void lane_tree(struct loop_timer *timer, void *user)
+{
+    (void)timer;
+    node_tree_plan(user);
 }
 
 /* Tables. */
@@ -462,6 +474,9 @@ static enum err lane_build(struct node_lane *l, struct err_text *text)
         rc = loop_timer_init(&l->tell, c->loop, lane_tell_again, l);
     }
     if (rc == OK) {
+        rc = loop_timer_init(&l->tree_timer, c->loop, lane_tree, l);
+    }
+    if (rc == OK) {
         rc = buf_pool_create(c->in_flight_bytes, &l->pool);
     }
     l->names = mem_calloc(NODE_NAMES_MAX, sizeof(*l->names));
@@ -497,12 +512,18 @@ enum err node_lane_create(const struct node_lane_config *config, struct node_lan
         return err_text_set(text, ERR_INVALID, "lane %u: there are %u", config->number,
                             config->site.lanes);
     }
+    if (config->site.tree.degree > 0 && config->between != NULL &&
+        config->between->others_count > 0) {
+        return err_text_set(text, ERR_INVALID,
+                            "trees are for a site without others: leave one of the two out");
+    }
     l = mem_zalloc(sizeof(*l));
     if (l == NULL) {
         return err_text_set(text, ERR_NOMEM, "no memory for a lane");
     }
     l->config = *config;
     l->fresh = true;
+    feeding_init(&l->feeding);
     list_init(&l->sessions);
     node_keep_init(l);
     rc = lane_build(l, text);
@@ -549,6 +570,7 @@ void node_lane_destroy(struct node_lane *l)
     loop_timer_deinit(&l->deadline);
     loop_timer_deinit(&l->retry);
     loop_timer_deinit(&l->tell);
+    loop_timer_deinit(&l->tree_timer);
     for (uint32_t i = 0; i < l->chunks_count; i++) {
         table_accum_clear(&l->chunks[i]->accum);
         mem_free(l->chunks[i]->residual);
@@ -601,6 +623,8 @@ void node_lane_stats(struct node_lane *l, struct node_lane_stats *out)
         .duplicates = obs_counter_value(l->counters.duplicates),
         .broadcasts = obs_counter_value(l->counters.broadcasts),
         .snapshots = obs_counter_value(l->counters.snapshots),
+        .trees = obs_counter_value(l->counters.trees),
+        .detours = obs_counter_value(l->counters.detours),
         .kept_elements = obs_counter_value(l->counters.kept),
         .checkpoints = obs_counter_value(l->counters.checkpoints),
         .held_frames = l->held_frames,

@@ -30,7 +30,9 @@ struct node_lane_config {
     const struct node_between *between; /* Other sites; outlives the lane. NULL: there are none. */
     uint32_t number;                    /* Of this lane, below site.lanes. */
     struct net_address listen;
-    struct net_address first;  /* Where lane 0 is; for the others. */
+    struct net_address first; /* Where lane 0 is; for the others. */
+    const char *agg;          /* Where the server is, for trees; NULL: not said. */
+    const char *edge;
     struct store *store;       /* Of this lane alone; NULL: no checkpoints. */
     uint64_t in_flight_bytes;  /* Frames that come, wait or go; zero: by the number of workers. */
     int64_t grace_ns;          /* A worker that is gone so long has left; zero: 3 s. */
@@ -106,6 +108,8 @@ void node_lane_shut(struct node_lane *l, const char *text);
 uint32_t node_lane_peers(struct node_lane *l);
 
 struct node_lane_stats {
+    uint64_t trees;   /* Made. */
+    uint64_t detours; /* Workers that their parent did not feed any longer. */
     uint64_t version; /* Last closed round of all its chunks. */
     uint32_t members;
     uint64_t updates;    /* Taken. */

@@ -13,6 +13,7 @@
 #include "node/lane.h"
 #include "node/mirror.h"
 #include "node/sift.h"
+#include "sync/feeding.h"
 #include "table/accum.h"
 #include "table/chunk.h"
 #include "wire/members.h"
@@ -104,6 +105,11 @@ struct node_session {
     uint32_t view_known;  /* That it has heard of. */
     uint32_t join_call;
     uint32_t site_call;
+    char relay[NET_ADDRESS_BYTES];  /* Where other workers reach it; empty: they cannot. */
+    char agg[LIMIT_NAME_BYTES + 1]; /* Where it is, for trees; empty: not said. */
+    char edge[LIMIT_NAME_BYTES + 1];
+    bool parent_due;       /* It is still to be told who feeds it. */
+    uint64_t stamp_told;   /* It knows what is due up to this sum. */
     uint64_t window_bytes; /* That it may have unacknowledged here. */
     struct node_save_call saves[NODE_SAVES_MAX];
     uint32_t saves_count;
@@ -133,7 +139,9 @@ struct node_chunk {
     uint32_t copied_by; /* A rank. */
     float *residual;    /* Of sums, what is held back; NULL: nothing ever is. */
     bool residual_used;
-    bool changed; /* Not as the table's init made it. */
+    uint64_t sent_version; /* Trees: of the last sum that went out, ... */
+    uint64_t stamp;        /* ... and its number among all of the lane. */
+    bool changed;          /* Not as the table's init made it. */
 };
 
 /* What a restarted lane knows of a chunk before its members are back. */
@@ -175,6 +183,10 @@ struct node_lane {
     uint16_t next_table;
     struct sync sync;
     struct node_sift sift;
+    struct feeding feeding;
+    struct loop_timer tree_timer;
+    uint64_t sums_sent;                         /* Trees: all of them, counted. */
+    bool treeless;                              /* The last one could not be made. */
     struct node_mirror *mirror;                 /* NULL: there is one site. */
     struct node_chunk **chunks;                 /* By index; they stay where they are. */
     struct node_chunk *blocks[TABLE_COUNT_MAX]; /* The chunks of each table. */
@@ -312,10 +324,25 @@ uint32_t node_deliver_members(struct node_lane *l, uint32_t chunk, struct wire_m
 /* The body of a broadcast to everybody, or a mark where there is no room for it. */
 void node_deliver_to_all(struct node_lane *l, uint32_t chunk, const struct wire_header *header,
                          struct buf *body);
-void node_deliver_all_marked(struct node_lane *l, uint32_t chunk); /* Whole, to everybody. */
+void node_deliver_all_marked(struct node_lane *l, uint32_t chunk,
+                             uint64_t version); /* Whole, to everybody. */
 
 /* deliver_sifted.c: the round's update enters the values and goes out. False: there is none. */
 bool node_deliver_sifted(struct node_lane *l, uint32_t chunk, uint64_t version);
+
+/* lane_tree.c: broadcast trees. */
+bool node_tree_on(const struct node_lane *l);
+/* Does the lane send sums to it itself? */
+bool node_tree_direct(const struct node_session *s);
+void node_tree_joined(struct node_session *s);
+void node_tree_gone(struct node_lane *l, uint32_t rank);
+void node_tree_plan(struct node_lane *l);
+/* A sum goes out. Returns how many rounds back the one before it was. */
+uint32_t node_tree_sent(struct node_lane *l, uint32_t chunk, uint64_t version);
+MUST_USE enum err node_tree_due(struct node_session *s); /* Tell it what must come. */
+void node_tree_flush(struct node_session *s);            /* What could not be told before. */
+MUST_USE enum err node_tree_frame(struct node_session *s, const struct net_frame *frame);
+MUST_USE enum err node_tree_want(struct node_session *s, const struct net_frame *frame);
 
 /* operate.c: control operations. */
 MUST_USE enum err node_operate(struct node_session *s, const struct net_frame *frame);

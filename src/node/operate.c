@@ -351,6 +351,7 @@ void node_operate_admitted(struct node_session *s, uint64_t clock, bool resumed)
     s->state = NODE_IN;
     s->left_in = false;
     node_copied_joined(s);
+    node_tree_joined(s);
     s->since = resumed ? 0 : s->since;
     s->told = false;
     s->resuming = false;
@@ -454,6 +455,28 @@ static void operate_expect(struct node_lane *l, const json_t *members)
     }
 }
 
+static void operate_text(const json_t *fields, const char *key, char *out, size_t size)
+{
+    const char *text = json_string_value(json_object_get(fields, key));
+    bool fits = text != NULL && strlen(text) < size;
+
+    (void)snprintf(out, size, "%s", fits ? text : "");
+}
+
+/* Where other workers reach it, and where it is. An address that is none is nobody's harm but of
+ * those who would dial it. */
+static void operate_relay(struct node_session *s, const json_t *fields)
+{
+    struct net_address parsed;
+
+    operate_text(fields, "relay", s->relay, sizeof(s->relay));
+    operate_text(fields, "agg", s->agg, sizeof(s->agg));
+    operate_text(fields, "edge", s->edge, sizeof(s->edge));
+    if (s->relay[0] != '\0' && net_address_parse(s->relay, &parsed, NULL) != OK) {
+        s->relay[0] = '\0';
+    }
+}
+
 static enum err operate_join(struct node_session *s, uint32_t call, uint64_t sequence,
                              const json_t *fields)
 {
@@ -476,6 +499,7 @@ static enum err operate_join(struct node_session *s, uint32_t call, uint64_t seq
         return operate_refuse(s, NODE_OP_JOIN, call, ERR_REFUSED, text.text);
     }
     operate_pace(s, pace);
+    operate_relay(s, fields);
     if (resume && l->ack == NODE_ACK_TAKEN && l->mirror != NULL) {
         resume = false; /* Another site's copy is what there is to go on from. */
     }

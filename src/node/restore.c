@@ -593,6 +593,7 @@ static void restore_versions(struct node_lane *l)
 
     for (uint32_t c = 0; c < l->restored_count; c++) {
         sync_restore(&l->sync, c, l->restored[c].version);
+        l->chunks[c]->sent_version = l->restored[c].version;
         if (witness != NULL && witness->restored != NULL) {
             witness->restored(table_store_table(l->tables, c), table_store_chunk(l->tables, c),
                               l->restored[c].version, table_store_values(l->tables, c),

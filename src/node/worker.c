@@ -53,13 +53,23 @@ bool node_worker_may_compute(const struct node_worker *w, uint64_t clock)
 
 /* Events of the endpoint. */
 
+static enum node_peer_kind worker_kind(const void *user)
+{
+    return *(const enum node_peer_kind *)user;
+}
+
 static void worker_up(struct net_peer *peer, bool restarted, void *user)
 {
-    struct node_link *k = net_peer_user(peer);
+    void *who = net_peer_user(peer);
 
-    (void)user;
-    if (k != NULL) {
-        node_link_up(k, restarted);
+    if (who == NULL) {
+        if (!net_peer_dialled(peer) && node_relay_came(user, peer) != OK) {
+            net_peer_close(peer, "no memory for another child");
+        }
+    } else if (worker_kind(who) == PEER_LANE) {
+        node_link_up(who, restarted);
+    } else if (worker_kind(who) == PEER_PARENT) {
+        node_feed_parent_up(who);
     }
 }
 
@@ -68,7 +78,9 @@ static void worker_down(struct net_peer *peer, enum err why, const char *text, v
     struct node_link *k = net_peer_user(peer);
 
     (void)why;
-    if (k != NULL) {
+    if (k != NULL && worker_kind(k) == PEER_PARENT) {
+        node_feed_parent_down(net_peer_user(peer), false);
+    } else if (k != NULL && worker_kind(k) == PEER_LANE) {
         k->up_ns = loop_now_ns(k->worker->config.loop);
         (void)snprintf(k->trouble, sizeof(k->trouble), "%s", text);
         node_worker_notice(user, "lane %u is away: %s", k->number, text);
@@ -81,28 +93,58 @@ static void worker_trouble(struct net_peer *peer, enum err why, const char *text
 
     (void)why;
     (void)user;
-    if (k != NULL) {
+    if (k != NULL && worker_kind(k) == PEER_LANE) {
         (void)snprintf(k->trouble, sizeof(k->trouble), "%s", text);
     }
 }
 
 static void worker_lost(struct net_peer *peer, enum err why, const char *text, void *user)
 {
-    struct node_link *k = net_peer_user(peer);
+    void *who = net_peer_user(peer);
 
     (void)why;
     (void)user;
-    if (k != NULL) {
-        node_link_lost(k, text);
+    if (who == NULL) {
+        return;
+    }
+    switch (worker_kind(who)) {
+    case PEER_LANE:
+        node_link_lost(who, text);
+        break;
+    case PEER_PARENT:
+        node_feed_parent_down(who, true);
+        break;
+    case PEER_CHILD:
+        node_relay_gone(who);
+        break;
     }
 }
 
 static enum err worker_frame(struct net_peer *peer, const struct net_frame *frame, void *user)
 {
-    struct node_link *k = net_peer_user(peer);
+    void *who = net_peer_user(peer);
 
-    (void)user;
-    return k == NULL ? OK : node_link_frame(k, frame);
+    if (who == NULL && !net_peer_dialled(peer)) {
+        /* The first of several streams may speak before all are there. */
+        enum err rc = node_relay_came(user, peer);
+
+        if (rc != OK) {
+            return rc;
+        }
+        who = net_peer_user(peer);
+    }
+    if (who == NULL) {
+        return OK;
+    }
+    switch (worker_kind(who)) {
+    case PEER_LANE:
+        return node_link_frame(who, frame);
+    case PEER_PARENT:
+        return node_feed_parent_frame(who, frame);
+    case PEER_CHILD:
+        return node_relay_frame(who, frame);
+    }
+    return ERR_PEER;
 }
 
 static void worker_acked(struct net_peer *peer, const struct wire_header *header, void *user)
@@ -110,15 +152,21 @@ static void worker_acked(struct net_peer *peer, const struct wire_header *header
     struct node_link *k = net_peer_user(peer);
 
     (void)user;
-    if (k != NULL && (header->type == WIRE_PULL || header->type == WIRE_ROWS_PULL)) {
+    if (k != NULL && worker_kind(k) == PEER_LANE &&
+        (header->type == WIRE_PULL || header->type == WIRE_ROWS_PULL)) {
         k->pulls_unacked--;
     }
 }
 
 static void worker_writable(struct net_peer *peer, void *user)
 {
-    (void)peer;
-    node_worker_progress(user);
+    void *who = net_peer_user(peer);
+
+    if (who != NULL && worker_kind(who) == PEER_CHILD) {
+        node_relay_flush(who);
+    } else {
+        node_worker_progress(user);
+    }
 }
 
 static const struct net_endpoint_events worker_events = {
@@ -205,6 +253,9 @@ static enum err worker_build(struct node_worker *w)
     if (rc == OK) {
         rc = loop_timer_init(&w->more, c->loop, worker_poll, w);
     }
+    if (rc == OK) {
+        rc = loop_timer_init(&w->feed_timer, c->loop, node_feed_timer, w);
+    }
 
     w->links = mem_calloc(NODE_LANES_MAX, sizeof(struct node_link *));
     if (rc == OK && w->links == NULL) {
@@ -233,6 +284,8 @@ enum err node_worker_create(const struct node_worker_config *config,
     w->config.streams = config->streams == 0 ? 1 : config->streams;
     w->cache_left = config->cache_bytes == 0 ? WORKER_CACHE_BYTES : config->cache_bytes;
     w->rank = config->rank;
+    list_init(&w->parents);
+    list_init(&w->children);
     list_init(&w->tasks);
     list_init(&w->finished);
     list_init(&w->free_tasks);
@@ -263,6 +316,8 @@ void node_worker_destroy(struct node_worker *w)
     if (w == NULL) {
         return;
     }
+    node_feed_close(w);
+    node_relay_close(w);
     for (uint32_t i = 0; w->links != NULL && i < NODE_LANES_MAX; i++) {
         node_link_destroy(w->links[i]);
     }
@@ -271,6 +326,7 @@ void node_worker_destroy(struct node_worker *w)
     loop_task_cancel(&w->progress);
     loop_timer_deinit(&w->poll);
     loop_timer_deinit(&w->more);
+    loop_timer_deinit(&w->feed_timer);
     node_read_free(w);
     node_worker_close_tables(w);
     node_sift_close(&w->sift);
@@ -325,6 +381,12 @@ void node_worker_traffic(const struct node_worker *w, uint32_t lane, uint64_t *s
     }
     *sent_out = k == NULL ? 0 : k->sent_bytes + stats.sent_bytes;
     *received_out = k == NULL ? 0 : k->received_bytes + stats.received_bytes;
+}
+
+void node_worker_passed(const struct node_worker *w, uint64_t *passed_out, uint64_t *unpassed_out)
+{
+    *passed_out = w->passed;
+    *unpassed_out = w->unpassed;
 }
 
 enum node_standing node_worker_standing(const struct node_worker *w, uint32_t lane)

@@ -60,9 +60,13 @@ struct node_worker_config {
     uint64_t incarnation;
     uint64_t seed;
     bool insecure;
-    uint32_t rank;                 /* NODE_RANK_ANY: the site gives one. */
-    uint16_t streams;              /* To each lane; zero: 1. */
-    struct net_address first;      /* Lane 0 of the site. */
+    uint32_t rank;            /* NODE_RANK_ANY: the site gives one. */
+    uint16_t streams;         /* To each lane; zero: 1. */
+    struct net_address first; /* Lane 0 of the site. */
+    struct net_address relay; /* Listen here for workers to pass sums on to; no host: do not. */
+    const char *relay_as;     /* The host that others reach it by; NULL: as bound. */
+    const char *agg;          /* Where this worker is, for trees; NULL: not said. */
+    const char *edge;
     int64_t heartbeat_ns;          /* Zero: the default. */
     uint64_t cache_bytes;          /* For rows, with pull delivery; zero: 256 MiB. */
     uint64_t pace_bytes_per_s;     /* Towards each lane; zero: no limit. */
@@ -174,6 +178,9 @@ const float *node_worker_chunk(const struct node_worker *w, uint16_t table, uint
 
 /* What is held back of the updates of a chunk: NULL if they are not sifted. */
 const float *node_worker_held(const struct node_worker *w, uint16_t table, uint32_t chunk);
+
+/* Broadcast by trees: what was passed on to other workers, and what was not, for want of room. */
+void node_worker_passed(const struct node_worker *w, uint64_t *passed_out, uint64_t *unpassed_out);
 
 /* How long a lane has not been reached; zero: all are. */
 int64_t node_worker_away_ns(const struct node_worker *w);

@@ -36,6 +36,19 @@ static uint32_t copy_find(const struct node_worker *w, uint16_t table, uint32_t 
     return w->copy == NULL ? TABLE_STORE_NONE : table_store_find(w->copy, table, chunk);
 }
 
+/* A chunk is at least of the round that the lane said was closed everywhere; unless it still has to
+ * come, because the table is being opened. */
+static uint64_t copy_version(const struct node_link *k, uint32_t index)
+{
+    const struct node_worker *w = k->worker;
+    uint64_t version = w->copies[index].version;
+
+    if (!w->site.sync.policy->rounds || !w->tables[table_store_table(w->copy, index)]->open) {
+        return version; /* Without rounds it counts updates, not clocks. */
+    }
+    return k->advanced_any && k->advanced > version ? k->advanced : version;
+}
+
 static enum err copy_apply(struct node_worker *w, uint32_t index, const struct wire_broadcast *b)
 {
     const struct table_schema *schema = &w->tables[b->chunk.table]->schema;
@@ -66,6 +79,24 @@ static enum err copy_apply_packed(struct node_worker *w, uint32_t index,
     return OK;
 }
 
+/* Children get what we get, each version once. */
+static void copy_pass(struct node_link *k, struct node_copy *c, const struct net_frame *frame)
+{
+    if (node_feed_tree(k->worker) && frame->header.clock > c->passed) {
+        node_relay_pass(k, frame);
+        if ((frame->header.table & WIRE_TABLE_PLANE) == 0) {
+            c->passed = frame->header.clock;
+        }
+    }
+}
+
+static void copy_came(struct node_link *k)
+{
+    if (node_feed_tree(k->worker)) {
+        node_feed_progress(k);
+    }
+}
+
 enum err node_copy_broadcast(struct node_link *k, const struct net_frame *frame)
 {
     struct node_worker *w = k->worker;
@@ -88,15 +119,23 @@ enum err node_copy_broadcast(struct node_link *k, const struct net_frame *frame)
         return ERR_PEER;
     }
     c = &w->copies[index];
+    copy_pass(k, c, frame);
     if (b.chunk.clock <= c->version) {
         return OK; /* A whole chunk that came before contains it. */
+    }
+    if (node_feed_tree(w) && copy_version(k, index) + b.chunk.epoch < b.chunk.clock) {
+        node_feed_gap(k, index); /* It follows one that did not come. */
+        return OK;
     }
     rc = copy_members(c, b.members, b.member_count);
     if (rc != OK) {
         return rc;
     }
     rc = packed ? copy_apply_packed(w, index, &b) : copy_apply(w, index, &b);
-    c->version = rc == OK ? b.chunk.clock : c->version;
+    if (rc == OK) {
+        c->version = b.chunk.clock;
+        copy_came(k);
+    }
     return rc;
 }
 
@@ -123,6 +162,7 @@ enum err node_copy_snapshot(struct node_link *k, const struct net_frame *frame)
     if (in.chunk.payload_bytes != table_store_elements(w->copy, index) * 4) {
         return ERR_PEER;
     }
+    copy_pass(k, c, frame);
     if (in.chunk.clock < c->version) {
         return OK; /* What a worker sees never goes back (I4). */
     }
@@ -142,6 +182,7 @@ enum err node_copy_snapshot(struct node_link *k, const struct net_frame *frame)
         node_worker_progress(w);
     }
     memcpy(to, in.chunk.payload, in.chunk.payload_bytes);
+    copy_came(k);
     return OK;
 }
 
@@ -153,19 +194,6 @@ static bool copy_is_on(const struct node_link *k, uint32_t index)
 
     return node_worker_link_of(w, table_store_table(w->copy, index),
                                table_store_chunk(w->copy, index)) == k;
-}
-
-/* A chunk is at least of the round that the lane said was closed everywhere; unless it still has to
- * come, because the table is being opened. */
-static uint64_t copy_version(const struct node_link *k, uint32_t index)
-{
-    const struct node_worker *w = k->worker;
-    uint64_t version = w->copies[index].version;
-
-    if (!w->site.sync.policy->rounds || !w->tables[table_store_table(w->copy, index)]->open) {
-        return version; /* Without rounds it counts updates, not clocks. */
-    }
-    return k->advanced_any && k->advanced > version ? k->advanced : version;
 }
 
 uint32_t node_copy_offers(struct node_link *k)

@@ -40,6 +40,7 @@ enum err node_link_create(struct node_worker *w, uint32_t number, const struct n
     if (k == NULL) {
         return ERR_NOMEM;
     }
+    k->kind = PEER_LANE;
     k->worker = w;
     k->number = number;
     k->address = *address;
@@ -227,6 +228,9 @@ static void link_site_known(struct node_call *call, enum err rc, const json_t *f
         if (rc == OK && w->site.delivery == NODE_BROADCAST && w->copy == NULL) {
             rc = table_store_create(w->site.shards, NULL, 0, &w->copy);
         }
+        if (rc == OK) {
+            rc = node_relay_listen(w);
+        }
         if (rc == OK && (w->site.push.on || w->site.broadcast.on) && w->sift.coder == NULL) {
             rc = node_sift_open(&w->sift, &w->site.push);
         }
@@ -374,6 +378,21 @@ static json_t *link_members(const struct node_link *k)
     return ranks;
 }
 
+/* Where other workers reach us, and where we are. */
+static void link_relay(const struct node_worker *w, json_t *fields)
+{
+    const struct {
+        const char *key;
+        const char *text;
+    } rows[] = {{"relay", w->relay}, {"agg", w->config.agg}, {"edge", w->config.edge}};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && node_feed_tree(w); i++) {
+        if (rows[i].text != NULL && rows[i].text[0] != '\0') {
+            (void)json_object_set_new(fields, rows[i].key, json_string(rows[i].text));
+        }
+    }
+}
+
 void node_link_join(struct node_link *k, bool resume)
 {
     struct node_worker *w = k->worker;
@@ -392,6 +411,7 @@ void node_link_join(struct node_link *k, bool resume)
         (void)json_object_set_new(fields, "pace",
                                   json_integer((json_int_t)w->config.paces[k->number].from));
     }
+    link_relay(w, fields);
     w->was_in = true;
     k->asked_ns = loop_now_ns(w->config.loop);
     k->resuming = resume;
@@ -400,6 +420,7 @@ void node_link_join(struct node_link *k, bool resume)
     k->advanced_any = k->advanced_any && resume;
     memset(k->advanced_seen, 0, sizeof(k->advanced_seen));
     node_copy_forget_asked(k);
+    node_feed_reset(k);
     if (!resume) {
         k->members_known = false;
         k->advanced = 0;
@@ -569,7 +590,9 @@ static enum err link_advanced(struct node_link *k, const struct net_frame *frame
     for (uint16_t i = 0; i < w->config.streams; i++) {
         least = k->advanced_seen[i] < least ? k->advanced_seen[i] : least;
     }
-    if (least > 0 && (least - 1 > k->advanced || !k->advanced_any)) {
+    if (least > 0 && node_feed_tree(w)) {
+        node_feed_told(k, least - 1);
+    } else if (least > 0 && (least - 1 > k->advanced || !k->advanced_any)) {
         k->advanced = least - 1 > k->advanced ? least - 1 : k->advanced;
         k->advanced_any = true;
         node_worker_progress(w);
@@ -614,6 +637,10 @@ enum err node_link_frame(struct node_link *k, const struct net_frame *frame)
         return node_copy_broadcast(k, frame);
     case WIRE_SNAPSHOT_CHUNK:
         return node_copy_snapshot(k, frame);
+    case WIRE_FEED:
+        return node_feed_parent(k, frame);
+    case WIRE_DUE:
+        return node_feed_due(k, frame);
     case WIRE_PULL:
         return node_copy_asked(k, frame);
     case WIRE_VALUES:

@@ -574,7 +574,7 @@ static void task_run_leave(struct node_worker *w, struct node_op_state *t)
     if (t->step == 0 && !task_rest(w, t)) {
         return;
     }
-    if (t->step == 0 && w->in && task_unacked(w)) {
+    if (t->step == 0 && w->in && (task_unacked(w) || node_relay_busy(w))) {
         if (node_site_durable(&w->site) && t->remaining == 0 &&
             loop_now_ns(w->config.loop) >= t->next_ns) {
             /* Nothing is acknowledged before it is stored. */

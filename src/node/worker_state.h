@@ -13,6 +13,7 @@
 #include "table/accum.h"
 #include "table/chunk.h"
 #include "wire/clock.h"
+#include "wire/feed.h"
 #include "wire/push.h"
 
 enum {
@@ -22,6 +23,50 @@ enum {
     WORKER_SAVE_MS = 200,
     WORKER_HURRY_MS = 2000,
     WORKER_CALLS_MAX = 64, /* Under way at once on one link. */
+};
+
+/* What a peer of a worker is: the peer's user begins with it. */
+enum node_peer_kind { PEER_LANE, PEER_PARENT, PEER_CHILD };
+
+struct node_child;
+
+/* Another worker that feeds us, in the tree of some lane. */
+struct node_parent {
+    enum node_peer_kind kind;
+    struct list link;
+    struct node_worker *worker;
+    struct net_peer *peer;
+    bool up;
+    char address[NET_ADDRESS_BYTES];
+};
+
+/* A chunk that must have a version before round .told is complete here. */
+struct node_due {
+    uint32_t index; /* Of the copy. */
+    uint64_t version;
+    uint64_t told;
+    int64_t at_ns; /* When we were told. */
+};
+
+enum node_feed_say { FEED_SAY_NOTHING, FEED_SAY_ON, FEED_SAY_OFF };
+
+/* How the sums of a lane reach us. */
+struct node_feeding {
+    struct node_parent *parent; /* NULL: from the lane. */
+    struct node_parent *next;   /* Asked to be, */
+    int64_t next_ns;            /* then. */
+    struct node_parent *old;    /* The one before, which may still feed us, */
+    int64_t old_ns;             /* until then. */
+    uint32_t epoch;             /* Of the lane's decision. */
+    enum node_feed_say say;     /* What the lane is still to be told. */
+    enum wire_feed_why why;
+    struct node_due *dues; /* A ring, in the order in which we were told. */
+    uint32_t first;
+    uint32_t count;
+    uint32_t capacity; /* Zero or a power of two. */
+    uint64_t told;     /* The lane is here. */
+    bool told_any;
+    int64_t usual_ns; /* From when something is due to when it is there. */
 };
 
 enum node_link_state {
@@ -46,6 +91,7 @@ struct node_call {
 
 /* One lane of the site as this worker sees it. */
 struct node_link {
+    enum node_peer_kind kind;
     struct node_worker *worker;
     uint32_t number;
     struct net_address address;
@@ -71,7 +117,8 @@ struct node_link {
     struct list calls;
     struct list requests; /* Reads that are not answered, in order. */
     uint32_t pulls_unacked;
-    uint8_t *asked; /* By index of the copy: what a restarted server wants of it. */
+    struct node_feeding feed; /* Broadcast by trees. */
+    uint8_t *asked;           /* By index of the copy: what a restarted server wants of it. */
     uint32_t asked_size;
     uint32_t asked_count;
     struct loop_timer redial;
@@ -129,7 +176,9 @@ struct node_request {
 
 struct node_copy {
     uint64_t version;
-    bool have; /* Came from a server. */
+    uint64_t passed;   /* Trees: the last version that went on to children. */
+    int64_t wanted_ns; /* Trees: it was asked for; not again before this. */
+    bool have;         /* Came from a server. */
     uint32_t member_count;
     uint32_t member_capacity;
     struct wire_member *members;
@@ -195,7 +244,14 @@ struct node_worker {
     struct loop_task progress;
     struct loop_timer poll;
     struct loop_timer more; /* A push goes on in the next turn. */
-    float *scratch;         /* One chunk of the widest table, and as many row numbers. */
+    struct list parents;    /* Trees. */
+    struct list children;
+    struct loop_timer feed_timer;
+    char relay[NET_ADDRESS_BYTES]; /* Where we can be reached; empty: nowhere. */
+    uint64_t waiting_bytes;        /* For children. */
+    uint64_t passed;               /* Frames that went on to children, or wait for them; */
+    uint64_t unpassed;             /* that did not, for want of room. */
+    float *scratch;                /* One chunk of the widest table, and as many row numbers. */
     uint32_t *scratch_rows;
     uint32_t scratch_elements;
 };
@@ -256,6 +312,31 @@ void node_copy_flush(struct node_link *k);
 void node_copy_forget_asked(struct node_link *k);
 uint32_t node_copy_offers(struct node_link *k);
 void node_copy_reset(struct node_link *k);
+
+/* worker_feed.c: broadcast by trees, as a child. */
+bool node_feed_tree(const struct node_worker *w);
+enum err node_feed_parent(struct node_link *k, const struct net_frame *frame);
+enum err node_feed_due(struct node_link *k, const struct net_frame *frame);
+void node_feed_parent_up(struct node_parent *p);
+void node_feed_parent_down(struct node_parent *p, bool lost);
+enum err node_feed_parent_frame(struct node_parent *p, const struct net_frame *frame);
+void node_feed_told(struct node_link *k, uint64_t clock); /* The lane says where it is. */
+void node_feed_progress(struct node_link *k);             /* Something has come. */
+void node_feed_gap(struct node_link *k, uint32_t index);  /* Something has not. */
+void node_feed_reset(struct node_link *k);
+void node_feed_close(struct node_worker *w);
+void node_feed_timer(struct loop_timer *timer, void *user);
+
+/* worker_relay.c: and as a parent. */
+MUST_USE enum err node_relay_listen(struct node_worker *w);
+MUST_USE enum err node_relay_came(struct node_worker *w, struct net_peer *peer);
+void node_relay_gone(struct node_child *c);
+void node_relay_close(struct node_worker *w);
+enum err node_relay_frame(struct node_child *c, const struct net_frame *frame);
+void node_relay_flush(struct node_child *c);
+/* What has come goes on to all children in the lane's tree. */
+void node_relay_pass(struct node_link *k, const struct net_frame *frame);
+bool node_relay_busy(const struct node_worker *w);
 
 /* worker_read.c */
 void node_read_run(struct node_worker *w, struct node_op_state *t);

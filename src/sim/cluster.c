@@ -332,6 +332,7 @@ static enum err cluster_worker_start(struct sim_host *host, void *user)
         .streams = w->streams,
         .heartbeat_ns = c->config.heartbeat_ns,
         .first = cluster_address(sim_host_name(c->servers[0]->host), 0),
+        .relay = cluster_address(sim_host_name(host), 0),
         .notice = cluster_notice,
         .witness = c->config.worker_witness,
         .user = w,

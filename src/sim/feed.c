@@ -31,10 +31,14 @@ static const struct table_schema_text feed_tables[SIM_FEED_TABLES] = {
 };
 
 static const char *const feed_chains[] = {
-    "dvf:delta=0.05 | bitmap", "dvf:low=0.05,up=0.5 | auto",
-    "dvf:low=0,up=1 | sparse", "dvf:delta=3",
-    "norm:delta=0.3",          "all | auto",
-    "dvf:delta=0 | dense",     "dvf:delta=0.2 | paper | snappy",
+    "dvf:delta=0.05 | bitmap",
+    "dvf:low=0.05,up=0.5 | auto",
+    "dvf:low=0,up=1 | sparse",
+    "dvf:delta=3",
+    "norm:delta=0.3",
+    "all | auto",
+    "dvf:delta=0 | dense",
+    "dvf:delta=0.2 | paper | snappy",
     "dvf:delta=0.5 | gaps | f16",
     "norm:low=0.1,up=1 | auto | f16",
     "dvf:delta=1 | bitmap | zstd",
@@ -53,6 +57,19 @@ static void feed_sifting(const struct feed *f, struct rng *rng, struct node_sift
     }
     out->on = text != NULL && text[0] != '\0';
     CHECK(!out->on || codec_chain_parse(text, &out->chain, NULL) == OK);
+}
+
+/* Half of those that broadcast do so by trees, some of which are impossible. */
+static void feed_tree(struct feed *f, struct rng *rng)
+{
+    uint64_t degree = 1 + rng_below(rng, 4);
+    uint64_t depth = 1 + rng_below(rng, 1 + rng_below(rng, 12));
+    bool on = rng_below(rng, 2) == 0;
+
+    if (f->site.delivery == NODE_BROADCAST && (f->config.tree > 0 || (f->config.tree < 0 && on))) {
+        f->site.tree = (struct node_tree){
+            .degree = (uint32_t)degree, .depth = (uint32_t)depth, .leaf_cost = 0.5F};
+    }
 }
 
 static void feed_choose(struct feed *f, struct rng *rng)
@@ -82,6 +99,7 @@ static void feed_choose(struct feed *f, struct rng *rng)
     /* What is not sifted is not accounted for: drills do that. */
     f->site.push.on = c->chain == NULL || c->chain[0] != '\0';
     f->site.broadcast.on = f->site.broadcast.on && f->site.delivery == NODE_BROADCAST;
+    feed_tree(f, rng);
 }
 
 /* Building. */
@@ -249,6 +267,31 @@ static void feed_blame(struct feed *f, char *out, size_t size)
     }
 }
 
+/* What was passed on in the lives that workers have now. */
+static void feed_sum_trees(struct feed *f, struct sim_feed_result *r)
+{
+    for (uint32_t k = 0; k < f->workers_count; k++) {
+        uint64_t passed = 0, unpassed = 0;
+
+        if (f->workers[k].worker != NULL && f->workers[k].worker->node != NULL) {
+            node_worker_passed(f->workers[k].worker->node, &passed, &unpassed);
+        }
+        r->passed += passed;
+    }
+    for (uint32_t n = 0; n < sim_cluster_site(f->cluster)->lanes; n++) {
+        struct node_lane *lane = sim_cluster_lane(f->cluster, n);
+        struct node_lane_stats stats = {0};
+
+        if (lane != NULL) {
+            node_lane_stats(lane, &stats);
+        }
+        r->trees += stats.trees;
+        r->detours += stats.detours;
+        r->snapshots += stats.snapshots;
+        r->broadcasts += stats.broadcasts;
+    }
+}
+
 static void feed_sum(struct feed *f, struct sim_feed_result *r)
 {
     char push[CODEC_CHAIN_TEXT_BYTES] = "-", broadcast[CODEC_CHAIN_TEXT_BYTES] = "-";
@@ -272,12 +315,13 @@ static void feed_sum(struct feed *f, struct sim_feed_result *r)
     r->tightest = f->tightest;
     r->copies = f->copies;
     r->deaths = f->deaths;
+    feed_sum_trees(f, r);
     (void)snprintf(r->about, sizeof(r->about),
                    "%u workers, %u servers, %s %s, staleness %" PRIu64 ", clocks %" PRIu64
-                   ", push %.60s, broadcast %.60s",
+                   ", tree %u of %u, push %.50s, broadcast %.50s",
                    f->workers_count, f->servers, f->site.sync.policy->name,
-                   node_delivery_name(f->site.delivery), f->site.sync.staleness, f->clocks, push,
-                   broadcast);
+                   node_delivery_name(f->site.delivery), f->site.sync.staleness, f->clocks,
+                   f->site.tree.degree, f->site.tree.depth, push, broadcast);
 }
 
 enum err sim_feed_run(const struct sim_feed_config *config, struct sim_feed_result *result_out,

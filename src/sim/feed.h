@@ -31,6 +31,7 @@ struct sim_feed_config {
     const char *barrier;
     const char *chain; /* NULL: by seed, for either direction; "": nothing is sifted, and nothing
                         * accounted for. */
+    int tree;          /* -1: by seed; 0: no; 1: whenever it broadcasts. */
     uint64_t faults;   /* Mask of enum sim_fault_kind; zero: none. */
     int64_t storm_ns;  /* How long; zero: 6 s. */
     bool trace;
@@ -49,6 +50,11 @@ struct sim_feed_result {
     double tightest;        /* The most that was held back of what was allowed. */
     uint64_t copies;        /* Copies that were compared. */
     uint64_t deaths;
+    uint64_t trees;      /* That lanes made; */
+    uint64_t detours;    /* workers whose parent did not feed them any longer; */
+    uint64_t passed;     /* frames that workers passed on, */
+    uint64_t broadcasts; /* and that lanes sent themselves; */
+    uint64_t snapshots;  /* chunks sent whole. */
     uint64_t fired[SIM_FAULT_KINDS];
     char about[200];
 };

@@ -9,7 +9,7 @@
 
 #include "wire/frame.h"
 
-enum { WIRE_DUE_CHUNKS_MAX = 4096, WIRE_WANT_CHUNKS_MAX = 4096, WIRE_FEED_ADDRESS_BYTES_MAX = 256 };
+enum { WIRE_DUE_CHUNKS_MAX = 4096, WIRE_WANT_CHUNKS_MAX = 4096, WIRE_FEED_ADDRESS_BYTES_MAX = 288 };
 
 /* Never reuse a value. */
 enum wire_feed_kind {

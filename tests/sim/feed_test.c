@@ -38,10 +38,11 @@ static void test_feeds_lose_nothing_and_everything_happens_in_them(void **state)
     const uint64_t seeds = getenv("STRAIT_LONG") != NULL ? SEEDS_LONG : SEEDS;
     uint64_t fired[SIM_FAULT_KINDS] = {0};
     uint64_t pushes = 0, taken = 0, bounds = 0, copies = 0, deaths = 0;
+    uint64_t trees = 0, detours = 0, passed = 0, broadcasts = 0, snapshots = 0;
 
     (void)state;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
-        struct sim_feed_config config = {.seed = seed, .faults = SIM_FAULTS_ALL};
+        struct sim_feed_config config = {.seed = seed, .tree = -1, .faults = SIM_FAULTS_ALL};
         struct sim_feed_result result;
 
         run(&config, &result);
@@ -50,6 +51,11 @@ static void test_feeds_lose_nothing_and_everything_happens_in_them(void **state)
         bounds += result.bounds;
         copies += result.copies;
         deaths += result.deaths;
+        trees += result.trees;
+        detours += result.detours;
+        passed += result.passed;
+        broadcasts += result.broadcasts;
+        snapshots += result.snapshots;
         for (int i = 0; i < SIM_FAULT_KINDS; i++) {
             fired[i] += result.fired[i];
         }
@@ -58,6 +64,10 @@ static void test_feeds_lose_nothing_and_everything_happens_in_them(void **state)
     print_message("pushed %" PRIu64 ", taken %" PRIu64 ", bounds %" PRIu64 ", copies %" PRIu64
                   ", deaths %" PRIu64 "\n",
                   pushes, taken, bounds, copies, deaths);
+    print_message("trees %" PRIu64 ", detours %" PRIu64 ", passed on %" PRIu64
+                  ", sent by lanes %" PRIu64 ", whole %" PRIu64 "\n",
+                  trees, detours, passed, broadcasts, snapshots);
+    assert_true(trees > seeds && detours > seeds / 10 && passed > 20 * seeds);
     assert_true(taken > 100 * seeds && bounds > 10 * seeds && copies > 50 * seeds);
     assert_true(pushes > taken && deaths > seeds / 4);
     for (int i = 0; i < SIM_FAULT_KINDS; i++) {
@@ -118,7 +128,7 @@ static void test_a_seed_is_the_same_everywhere(void **state)
     (void)state;
     assert_non_null(golden);
     for (uint64_t seed = 1; seed <= GOLDEN_SEEDS; seed++) {
-        struct sim_feed_config config = {.seed = seed, .faults = SIM_FAULTS_ALL};
+        struct sim_feed_config config = {.seed = seed, .tree = -1, .faults = SIM_FAULTS_ALL};
         struct sim_feed_result result;
 
         run(&config, &result);

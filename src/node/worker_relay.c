@@ -1,0 +1,252 @@
+/* A worker in a broadcast tree, as a parent (F8): what comes from a lane goes on to its children as
+ * it comes, unopened, each version of a chunk once.
+ *
+ * Children that are slow have what is for them wait here, up to a limit of all of them together;
+ * beyond it, it is dropped, and the child asks the lane. Nothing is ever left unread for want of
+ * room here: in the trees of several lanes two workers may be each other's parents. */
+
+#include "base/mem.h"
+#include "node/worker_state.h"
+#include "obs/metric.h"
+#include "wire/feed.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { RELAY_QUEUE_MIN = 64, RELAY_WAITING_MB = 256 };
+
+/* What waits for a child. */
+struct node_pass {
+    struct wire_header header;
+    struct buf *body;
+};
+
+struct node_child {
+    enum node_peer_kind kind;
+    struct list link;
+    struct node_worker *worker;
+    struct net_peer *peer;
+    uint64_t lanes[NODE_LANES_MAX / 64]; /* Whose sums it wants. */
+    struct node_pass *passes;            /* A ring. */
+    uint32_t first;
+    uint32_t count;
+    uint32_t capacity; /* Zero or a power of two. */
+};
+
+enum err node_relay_listen(struct node_worker *w)
+{
+    const struct node_worker_config *c = &w->config;
+    struct err_text text = {""};
+    struct net_address bound;
+    enum err rc;
+
+    if (!node_feed_tree(w) || c->relay.host[0] == '\0' || w->relay[0] != '\0') {
+        return OK;
+    }
+    rc = net_endpoint_listen(w->endpoint, c->transport, &c->relay, &bound, &text);
+    if (rc != OK) {
+        node_worker_notice(w, "cannot pass sums on to other workers: %s", text.text);
+        return rc == ERR_NOMEM ? rc : OK;
+    }
+    if (c->relay_as != NULL) {
+        (void)snprintf(bound.host, sizeof(bound.host), "%s", c->relay_as);
+    }
+    (void)net_address_format(&bound, w->relay);
+    return OK;
+}
+
+/* Without certificates names mean nothing. */
+static bool relay_stranger(const struct node_worker *w, struct net_peer *peer)
+{
+    const struct pki_identity *who = net_peer_identity(peer);
+
+    return who->role != WIRE_ROLE_WORKER ||
+           (!w->config.insecure && strcmp(who->site, w->config.identity.site) != 0);
+}
+
+enum err node_relay_came(struct node_worker *w, struct net_peer *peer)
+{
+    struct node_child *c;
+
+    if (relay_stranger(w, peer)) {
+        net_peer_close(peer, "this is a worker, and feeds workers of its site only");
+        return OK;
+    }
+    c = mem_zalloc(sizeof(*c));
+    if (c == NULL) {
+        return ERR_NOMEM;
+    }
+    *c = (struct node_child){.kind = PEER_CHILD, .worker = w, .peer = peer};
+    list_init(&c->link);
+    list_push_back(&w->children, &c->link);
+    net_peer_set_user(peer, c);
+    return OK;
+}
+
+static struct node_pass *relay_at(struct node_child *c, uint32_t index)
+{
+    return &c->passes[(c->first + index) & (c->capacity - 1)];
+}
+
+static void relay_pop(struct node_child *c)
+{
+    struct node_pass *p = relay_at(c, 0);
+
+    c->worker->waiting_bytes -= buf_size(p->body);
+    buf_unref(p->body);
+    c->first++;
+    c->count--;
+}
+
+static void relay_free(struct node_child *c)
+{
+    while (c->count > 0) {
+        relay_pop(c);
+    }
+    list_remove(&c->link);
+    net_peer_set_user(c->peer, NULL);
+    mem_free(c->passes);
+    mem_free(c);
+}
+
+void node_relay_gone(struct node_child *c)
+{
+    relay_free(c);
+}
+
+void node_relay_close(struct node_worker *w)
+{
+    struct list *link;
+
+    while ((link = list_first(&w->children)) != NULL) {
+        relay_free(LIST_ENTRY(link, struct node_child, link));
+    }
+}
+
+enum err node_relay_frame(struct node_child *c, const struct net_frame *frame)
+{
+    struct node_worker *w = c->worker;
+    struct wire_feed feed, given;
+    struct buf *out;
+    uint64_t bit;
+    enum err rc;
+
+    if (frame->header.type != WIRE_FEED ||
+        wire_feed_decode(&frame->header, frame->body, frame->header.body_bytes, &feed) != OK ||
+        (feed.kind != WIRE_FEED_ASK && feed.kind != WIRE_FEED_END) || feed.lane >= NODE_LANES_MAX) {
+        return ERR_PEER;
+    }
+    bit = UINT64_C(1) << (feed.lane % 64);
+    if (feed.kind == WIRE_FEED_END) {
+        c->lanes[feed.lane / 64] &= ~bit;
+        return OK;
+    }
+    given = (struct wire_feed){
+        .kind = WIRE_FEED_GIVEN, .lane = feed.lane, .epoch = feed.epoch, .rank = w->rank};
+    rc = wire_feed_encode(w->config.pool, &given, &out);
+    if (rc == OK) {
+        rc = net_peer_send_sealed(c->peer, NET_CONTROL, out);
+        if (rc != OK) {
+            buf_unref(out);
+        }
+    }
+    if (rc != OK) {
+        return ERR_NOMEM; /* It asks again. */
+    }
+    c->lanes[feed.lane / 64] |= bit;
+    return OK;
+}
+
+void node_relay_flush(struct node_child *c)
+{
+    while (c->count > 0) {
+        struct node_pass *p = relay_at(c, 0);
+        struct wire_header header = p->header;
+
+        if (!net_peer_has_room(c->peer, header.body_bytes) ||
+            net_peer_send(c->peer, NET_DATA, &header, buf_ref(p->body)) != OK) {
+            return;
+        }
+        relay_pop(c);
+    }
+}
+
+static enum err relay_wait(struct node_child *c, const struct wire_header *header, struct buf *body)
+{
+    struct node_worker *w = c->worker;
+
+    if (w->waiting_bytes + buf_size(body) > (uint64_t)RELAY_WAITING_MB << 20) {
+        return ERR_AGAIN;
+    }
+    if (c->count == c->capacity) {
+        uint32_t capacity = c->capacity == 0 ? RELAY_QUEUE_MIN : c->capacity * 2;
+        struct node_pass *passes = mem_calloc(capacity, sizeof(*passes));
+
+        if (passes == NULL) {
+            return ERR_NOMEM;
+        }
+        for (uint32_t i = 0; i < c->count; i++) {
+            passes[i] = *relay_at(c, i);
+        }
+        mem_free(c->passes);
+        c->passes = passes;
+        c->first = 0;
+        c->capacity = capacity;
+    }
+    *relay_at(c, c->count++) = (struct node_pass){.header = *header, .body = buf_ref(body)};
+    w->waiting_bytes += buf_size(body);
+    return OK;
+}
+
+static void relay_pass(struct node_child *c, const struct wire_header *header, struct buf *body)
+{
+    struct wire_header mine = *header;
+
+    if (c->count == 0 && net_peer_has_room(c->peer, header->body_bytes)) {
+        if (net_peer_send(c->peer, NET_DATA, &mine, buf_ref(body)) == OK) {
+            c->worker->passed++;
+            return;
+        }
+        buf_unref(body);
+    }
+    if (relay_wait(c, header, body) == OK) {
+        c->worker->passed++;
+    } else {
+        c->worker->unpassed++;
+    }
+}
+
+void node_relay_pass(struct node_link *k, const struct net_frame *frame)
+{
+    struct node_worker *w = k->worker;
+    struct buf *body = NULL;
+
+    LIST_FOREACH (link, &w->children) {
+        struct node_child *c = LIST_ENTRY(link, struct node_child, link);
+
+        if ((c->lanes[k->number / 64] >> (k->number % 64) & 1) == 0) {
+            continue;
+        }
+        if (body == NULL && net_frame_keep(frame, w->config.pool, &body) != OK) {
+            w->unpassed++;
+            return; /* No buffer: its children ask for it. */
+        }
+        relay_pass(c, &frame->header, body);
+    }
+    buf_unref(body);
+}
+
+/* Is anything on its way to a child? */
+bool node_relay_busy(const struct node_worker *w)
+{
+    LIST_FOREACH (link, &w->children) {
+        const struct node_child *c = LIST_ENTRY(link, struct node_child, link);
+        struct net_peer_stats stats;
+
+        net_peer_stats(c->peer, &stats);
+        if (net_peer_is_up(c->peer) && (c->count > 0 || stats.unacked_frames > 0)) {
+            return true;
+        }
+    }
+    return false;
+}
