@@ -66,7 +66,7 @@ struct codec_costs {
     uint32_t unsqueeze_ps[CODEC_SQUEEZES];
 };
 
-/* Medians by strait bench codec. */
+/* As strait bench codec measured it once: see costs.c. */
 extern const struct codec_costs codec_costs_default;
 
 /* Without this a coder goes by the default. */

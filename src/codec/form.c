@@ -5,24 +5,37 @@
 
 #include <string.h>
 
-enum { FORM_HEAD_BYTES = 4, FORM_SKIP = 255 };
+enum {
+    FORM_HEAD_BYTES = 4,
+    FORM_SKIP = 255,
+    FORM_AT_ONCE = 64, /* Distances, so that the compiler makes vectors of them. */
+};
 
-/* The numbers of the elements, and how many skips their distances take. */
 static void form_list(struct codec_coder *coder)
 {
     struct codec_taken *t = &coder->taken;
-    uint32_t next = 0;
 
-    if (t->listed) {
-        return;
+    if (!t->listed) {
+        CHECK(coder->loops->list(t->bitmap, codec_bitmap_words(t->elements), t->list) == t->count);
+        t->listed = true;
+        t->spaced = false;
     }
-    CHECK(coder->loops->list(t->bitmap, codec_bitmap_words(t->elements), t->list) == t->count);
-    t->listed = true;
-    t->skips = 0;
-    for (uint32_t i = 0; i < t->count; i++) {
-        t->skips += (t->list[i] - next) / FORM_SKIP;
-        next = t->list[i] + 1u;
+}
+
+/* The skips that the distances between the elements take. */
+static uint32_t form_skips(struct codec_coder *coder)
+{
+    struct codec_taken *t = &coder->taken;
+
+    form_list(coder);
+    if (!t->spaced) {
+        t->skips = t->list[0] / FORM_SKIP;
+        for (uint32_t i = 1; i < t->count; i++) {
+            t->skips += (uint16_t)(t->list[i] - t->list[i - 1] - 1) / FORM_SKIP;
+        }
+        t->spaced = true;
     }
+    return t->skips;
 }
 
 uint32_t codec_form_kind(const struct codec_coder *coder, uint32_t index)
@@ -51,8 +64,7 @@ static uint32_t form_index_bytes(struct codec_coder *coder, uint32_t kind)
     case CODEC_LIST:
         return codec_list_bytes(t->count);
     default:
-        form_list(coder);
-        return codec_gaps_bytes(t->count + t->skips);
+        return codec_gaps_bytes(t->count + form_skips(coder));
     }
 }
 
@@ -82,34 +94,68 @@ static void form_write_f32(const struct codec_coder *coder, float *out)
                                                      (const uint8_t *)t->floats, t->elements);
 }
 
-static void form_write_f16(struct codec_coder *coder, uint8_t *out)
+static void form_write_f16(struct codec_coder *coder, uint16_t *out)
 {
     const struct codec_taken *t = &coder->taken;
 
     form_list(coder);
     for (uint32_t i = 0; i < t->elements; i++) {
-        bytes_store16(out + (size_t)i * 2, 0x8000);
+        out[i] = 0x8000;
     }
     for (uint32_t i = 0; i < t->count; i++) {
-        bytes_store16(out + (size_t)t->list[i] * 2, t->halves[i]);
+        out[t->list[i]] = t->halves[i];
     }
 }
 
-static void form_write_gaps(const struct codec_taken *t, uint8_t *out)
+/* The elements from @first to before @end, none of them the very first. */
+static uint8_t *form_write_distances(const uint16_t *list, uint32_t first, uint32_t end,
+                                     uint8_t *out)
 {
-    uint32_t next = 0;
-
-    bytes_store16(out, (uint16_t)(t->count - 1));
-    bytes_store16(out + 2, (uint16_t)t->skips);
-    out += FORM_HEAD_BYTES;
-    for (uint32_t i = 0; i < t->count; i++) {
-        uint32_t distance = t->list[i] - next;
+    for (uint32_t i = first; i < end; i++) {
+        uint32_t distance = list[i] - list[i - 1] - 1u;
 
         for (; distance >= FORM_SKIP; distance -= FORM_SKIP) {
             *out++ = FORM_SKIP;
         }
         *out++ = (uint8_t)distance;
-        next = t->list[i] + 1u;
+    }
+    return out;
+}
+
+/* Many at once, as if none was a skip; true if none is. */
+static bool form_write_short(const uint16_t *list, uint32_t first, uint8_t *restrict out)
+{
+    uint16_t seen = 0;
+
+    for (uint32_t i = 0; i < FORM_AT_ONCE; i++) {
+        uint16_t distance = (uint16_t)(list[first + i] - list[first + i - 1] - 1);
+
+        out[i] = (uint8_t)distance;
+        seen |= (uint16_t)(distance + 1); /* 255 has a bit more then. */
+    }
+    return seen < FORM_SKIP + 1;
+}
+
+static void form_write_gaps(struct codec_coder *coder, uint8_t *out)
+{
+    const struct codec_taken *t = &coder->taken;
+    uint32_t skips = form_skips(coder);
+    uint32_t first = t->list[0] / FORM_SKIP;
+
+    bytes_store16(out, (uint16_t)(t->count - 1));
+    bytes_store16(out + 2, (uint16_t)skips);
+    out += FORM_HEAD_BYTES;
+    memset(out, FORM_SKIP, first);
+    out += first;
+    *out++ = (uint8_t)(t->list[0] - first * FORM_SKIP);
+    for (uint32_t i = 1; i < t->count; i += FORM_AT_ONCE) {
+        if (i + FORM_AT_ONCE <= t->count && form_write_short(t->list, i, out)) {
+            out += FORM_AT_ONCE;
+        } else {
+            uint32_t end = i + FORM_AT_ONCE < t->count ? i + FORM_AT_ONCE : t->count;
+
+            out = form_write_distances(t->list, i, end, out);
+        }
     }
 }
 
@@ -127,8 +173,7 @@ static void form_write_index(struct codec_coder *coder, uint32_t kind, uint8_t *
         memcpy(out + FORM_HEAD_BYTES, t->list, (size_t)t->count * 2);
         break;
     default:
-        form_list(coder);
-        form_write_gaps(t, out);
+        form_write_gaps(coder, out);
     }
 }
 
@@ -146,7 +191,7 @@ void codec_form_write(struct codec_coder *coder, uint32_t kind, void *out)
     }
     bytes_store32(at + codec_form_bytes(coder, kind) - 4, 0);
     if (kind == CODEC_F16) {
-        form_write_f16(coder, at);
+        form_write_f16(coder, out);
         return;
     }
     bytes_store32(at + index_bytes - 4, 0);

@@ -174,7 +174,7 @@ static uint32_t loops_add(float *restrict values, const uint8_t *restrict floats
     return kept;
 }
 
-static inline uint32_t loops_add_each(float *values, const uint8_t *list, const uint8_t *from,
+static inline uint32_t loops_add_some(float *values, const uint8_t *list, const uint8_t *from,
                                       uint32_t count, enum codec_values how)
 {
     uint32_t kept = 0;
@@ -188,6 +188,25 @@ static inline uint32_t loops_add_each(float *values, const uint8_t *list, const 
         kept += !ok;
     }
     return kept;
+}
+
+/* Halves become floats a word at a time. */
+static inline uint32_t loops_add_each(float *values, const uint8_t *list, const uint8_t *from,
+                                      uint32_t count, enum codec_values how)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t k = 0; how == CODEC_VALUES_F16 && k < count; k += WORD_BITS) {
+        uint32_t some = count - k < WORD_BITS ? count - k : WORD_BITS;
+        uint16_t halves[WORD_BITS];
+        float floats[WORD_BITS];
+
+        memcpy(halves, from + (size_t)k * sizeof(uint16_t), some * sizeof(uint16_t));
+        word_unhalve(halves, floats);
+        kept += loops_add_some(values, list + (size_t)k * sizeof(uint16_t), (const uint8_t *)floats,
+                               some, CODEC_VALUES_F32);
+    }
+    return how == CODEC_VALUES_F16 ? kept : loops_add_some(values, list, from, count, how);
 }
 
 #endif

@@ -11,8 +11,9 @@
 struct codec_taken {
     uint32_t elements;
     uint32_t count;
-    uint32_t skips; /* If .listed. */
-    bool listed;    /* .list was made. */
+    uint32_t skips; /* If .spaced. */
+    bool listed;    /* .list was made, */
+    bool spaced;    /* and .skips counted. */
     bool half;      /* .halves are the values: what was rounded off is held again. */
     bool whole;     /* The values can be bytes, and are in .spare. */
     uint64_t bitmap[CODEC_WORDS_MAX];

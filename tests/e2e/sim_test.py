@@ -258,7 +258,23 @@ def test_the_codec_is_measured_with_each_kind_of_loops(strait):
         for result in share["results"]:
             assert result["gb_per_s"] > 0
             assert result["ratio"] == pytest.approx(result["gb_per_s"] / share["memcpy_gb_per_s"])
-    assert "select" in strait.ok("bench", "codec", "--mb", "1", "--turns", "1")
+    assert [z["zeros"] for z in answer["ways"]] == [0.8, 0.95]
+    for zeros in answer["ways"]:
+        ways = {w["what"]: w for w in zeros["results"]}
+        snappy = ways["snappy, all floats"]
+        assert snappy["times_snappy"] == 1 and snappy["chain"] is None
+        assert ways["paper: indexes, snappy"]["chain"].endswith("sparse | snappy")
+        assert ways["bitmap"]["ratio"] > snappy["ratio"]
+        assert ways["bitmap, halves"]["ratio"] > ways["bitmap"]["ratio"] > 1
+        assert ways["filter and bitmap"]["ratio"] == pytest.approx(ways["bitmap"]["ratio"], rel=0.1)
+        for way in ways.values():
+            assert way["gb_per_s"] > 0 and way["read_gb_per_s"] > 0
+            assert way["times_snappy"] == pytest.approx(way["gb_per_s"] / snappy["gb_per_s"])
+    costs = answer["costs_ps"]
+    assert len(costs["write"]) == len(costs["read"]) == 11 and min(costs["cut"]) > 0
+    assert costs["squeeze"][0] == 0 and min(costs["squeeze"][1:] + costs["unsqueeze"][1:]) > 0
+    text = strait.ok("bench", "codec", "--mb", "1", "--turns", "1")
+    assert "select" in text and "95 % zeros" in text and "paper: indexes, snappy" in text
 
 
 def test_a_benchmark_for_people(strait):
