@@ -140,7 +140,7 @@ static void ways_chunk(struct ways_room *r, uint32_t w, const struct codec_chain
     *read += clock_mono_ns() - written;
 }
 
-/* One turn of those ways that work on the same data. False if what was held is not what is held. */
+/* False if what was held is not what is held. */
 static bool ways_turn(struct ways_room *r, bool noise, uint32_t turn, struct ways_times *t)
 {
     for (uint32_t w = 0; w < WAYS; w++) {
@@ -229,6 +229,19 @@ static json_t *ways_costs(const struct ways_room *r, uint32_t turns)
                      "unsqueeze", (int)u[0], (int)u[1], (int)u[2], (int)u[3]);
 }
 
+/* All turns of those ways that work on the same data. */
+static bool ways_turns(struct ways_room *r, uint32_t zeros, bool noise, uint32_t turns,
+                       struct ways_times *t)
+{
+    bool good = true;
+
+    ways_fill(r, zeros, noise);
+    for (uint32_t i = 0; good && i < turns; i++) {
+        good = ways_turn(r, noise, i, t);
+    }
+    return good;
+}
+
 /* NULL: what was sent and what is held differ from what was held. */
 static json_t *ways_measure(struct cli_context *ctx, struct ways_room *r, uint32_t turns)
 {
@@ -237,16 +250,10 @@ static json_t *ways_measure(struct cli_context *ctx, struct ways_room *r, uint32
 
     for (uint32_t z = 0; z < WAYS_ZEROS; z++) {
         memset(&t, 0, sizeof(t));
-        for (uint32_t i = 0; i < turns * 2; i++) {
-            bool noise = i >= turns;
-
-            if (i % turns == 0) {
-                ways_fill(r, ways_zeros[z], noise);
-            }
-            if (!ways_turn(r, noise, i % turns, &t)) {
-                json_decref(list);
-                return NULL;
-            }
+        if (!ways_turns(r, ways_zeros[z], false, turns, &t) ||
+            !ways_turns(r, ways_zeros[z], true, turns, &t)) {
+            json_decref(list);
+            return NULL;
         }
         json_array_append_new(list, ways_report(ctx, r, ways_zeros[z], turns, &t));
     }

@@ -141,11 +141,23 @@ struct codec_way codec_choice_best(struct codec_coder *coder, const struct codec
                                                                               : chain->squeeze};
 }
 
-/* Does the chain allow it, and is it not too slow even if nothing was left to be sent? */
-static bool choice_may_try(struct codec_coder *coder, const struct codec_chain *chain,
-                           const struct codec_way *way, double link_bytes_per_s, double ns)
+/* Those that may be tried: the chain allows them, and they are not too slow even if nothing was
+ * left to be sent. */
+static uint32_t choice_trials(struct codec_coder *coder, const struct codec_chain *chain,
+                              double link_bytes_per_s, struct codec_way *ways)
 {
-    return choice_squeezes(chain, way->squeeze) && choice_ns(coder, way, 0, link_bytes_per_s) < ns;
+    uint32_t kinds[CHOICE_INDEXES];
+    uint32_t count = choice_kinds(coder, chain, kinds), found = 0;
+    double ns;
+
+    (void)choice_cheapest(coder, chain, kinds, count, link_bytes_per_s, &ns);
+    for (uint32_t squeeze = CODEC_PLAIN + 1; squeeze < CODEC_SQUEEZES; squeeze++) {
+        for (uint32_t i = 0; i < count && choice_squeezes(chain, squeeze); i++) {
+            ways[found] = (struct codec_way){kinds[i], (enum codec_squeeze)squeeze};
+            found += choice_ns(coder, &ways[found], 0, link_bytes_per_s) < ns;
+        }
+    }
+    return found;
 }
 
 /* What was never tried comes first. */
@@ -154,34 +166,25 @@ bool codec_choice_trial(struct codec_coder *coder, const struct codec_chain *cha
 {
     struct codec_choice *c = &coder->choice;
     bool turn = ++c->chunks % CHOICE_EVERY == 0;
-    uint32_t kinds[CHOICE_INDEXES];
-    uint32_t count, ways, found;
-    double ns;
+    struct codec_way ways[CHOICE_INDEXES * (CODEC_SQUEEZES - 1) + 1] = {{0}};
+    uint32_t count;
 
     if (!(link_bytes_per_s > 0) || chain->squeeze == CODEC_PLAIN ||
         (chain->form != CODEC_FORM_AUTO && chain->squeeze != CODEC_SQUEEZE_AUTO)) {
         return false;
     }
-    count = choice_kinds(coder, chain, kinds);
-    ways = found = count * (CODEC_SQUEEZES - 1);
-    (void)choice_cheapest(coder, chain, kinds, count, link_bytes_per_s, &ns);
-    for (uint32_t i = 0; i < ways; i++) {
-        uint32_t k = (c->next + i) % ways;
-        struct codec_way way = {.kind = kinds[k % count],
-                                .squeeze = (enum codec_squeeze)(1 + k / count)};
-        bool fresh = choice_ratio(coder, &way) == 0;
-
-        if ((fresh || (turn && found == ways)) &&
-            choice_may_try(coder, chain, &way, link_bytes_per_s, ns)) {
-            *out = way;
-            found = k;
-            if (fresh) {
-                break;
-            }
+    count = choice_trials(coder, chain, link_bytes_per_s, ways);
+    for (uint32_t i = 0; i < count; i++) {
+        if (choice_ratio(coder, &ways[i]) == 0) {
+            *out = ways[i];
+            return true;
         }
     }
-    c->next = found < ways ? found + 1 : c->next;
-    return found < ways;
+    if (turn && count > 0) {
+        *out = ways[c->next++ % count];
+        return true;
+    }
+    return false;
 }
 
 void codec_choice_note(struct codec_coder *coder, const struct codec_way *way, uint32_t plain_bytes,
