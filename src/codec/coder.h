@@ -21,9 +21,9 @@ struct codec_coder;
 MUST_USE enum err codec_coder_create(struct codec_coder **out);
 void codec_coder_destroy(struct codec_coder *coder); /* NULL is allowed. */
 
-/* Take out of @held what the chain's cut lets go at @threshold and write it to @out, which has room
- * for codec_bytes_max(elements) and is aligned for floats. What was written plus what is held now
- * is what was held before, bit for bit.
+/* Take out of @held, which is finite, what the chain's cut lets go at @threshold and write it to
+ * @out, which has room for codec_bytes_max(elements) and is aligned for floats. What was written
+ * plus what is held now is what was held before, bit for bit.
  *
  * @threshold is finite and at least 0: the chain's, between low and up and as it has decayed by
  * now. At 0 all goes that is not zero (of either sign). Without a cut it counts as 0, and all that
