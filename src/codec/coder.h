@@ -6,7 +6,7 @@
  *
  * A coder is for one thread. It has all the room that it needs; only snappy takes some itself for
  * each call. Apart from costs that are measured nothing here depends on time: the same calls write
- * the same bytes on every processor. */
+ * the same bytes on every processor, with the same versions of the squeezers. */
 
 #ifndef CODEC_CODER_H
 #define CODEC_CODER_H

@@ -91,7 +91,8 @@ const void *codec_squeeze(struct codec_squeezer *s, enum codec_squeeze how, cons
     return s->room;
 }
 
-/* How many bytes it becomes, as it says itself; more than any limit: it does not say, or zero. */
+/* How many bytes it becomes, as it says itself; more than any limit: it does not say, or there is
+ * more than one frame. */
 static uint64_t squeeze_said(enum codec_squeeze how, const void *bytes, size_t size, uint32_t max)
 {
     size_t said = 0;
@@ -100,7 +101,9 @@ static uint64_t squeeze_said(enum codec_squeeze how, const void *bytes, size_t s
     case CODEC_SNAPPY:
         return snappy_uncompressed_length(bytes, size, &said) == SNAPPY_OK ? said : UINT64_MAX;
     case CODEC_ZSTD:
-        return ZSTD_getFrameContentSize(bytes, size);
+        return ZSTD_findFrameCompressedSize(bytes, size) == size
+                   ? ZSTD_getFrameContentSize(bytes, size)
+                   : UINT64_MAX;
     default:
         return max; /* LZ4 does not say it, but keeps to the room that it is given. */
     }
