@@ -98,9 +98,13 @@ static void form_write_f16(struct codec_coder *coder, uint16_t *out)
 {
     const struct codec_taken *t = &coder->taken;
 
+    if (t->count == t->elements) {
+        memcpy(out, t->halves, t->count * sizeof(uint16_t));
+        return;
+    }
     form_list(coder);
     for (uint32_t i = 0; i < t->elements; i++) {
-        out[i] = 0x8000;
+        out[i] = 0x8000; /* -0.0 */
     }
     for (uint32_t i = 0; i < t->count; i++) {
         out[t->list[i]] = t->halves[i];
