@@ -72,7 +72,8 @@ static void coder_halve(struct codec_coder *coder, const struct codec_chain *cha
     uint32_t bits;
 
     memcpy(&bits, &threshold, sizeof(bits));
-    if (most > (chain->cut == CODEC_CUT_NONE ? 0 : bits) ||
+    bits = chain->cut == CODEC_CUT_NONE ? 0 : bits & UINT32_C(0x7fffffff);
+    if (most > bits ||
         (most > 0 && chain->cut == CODEC_CUT_NORM &&
          !codec_norm_allows(coder->loops, sum, codec_norm_bound(threshold, t->elements), t->spare,
                             t->count))) {

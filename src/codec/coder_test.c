@@ -507,12 +507,13 @@ static void test_halves_are_for_errors_within_the_bound_only(void **state)
         float value, threshold;
         uint32_t kind;
     } rows[] = {
-        {1, 0, CODEC_LIST_I8},        {1.5F, 0, CODEC_LIST_F16},
-        {1.0001F, 0, CODEC_LIST},     {1.0001F, 1.1e-4F, CODEC_LIST_F16},
-        {1.0001F, 9e-5F, CODEC_LIST}, {65504, 0, CODEC_LIST_F16},
-        {65519, 16, CODEC_LIST_F16},  {65520, 1e4F, CODEC_LIST},
-        {-3e38F, 1e6F, CODEC_LIST},   {0x1p-24F, 0, CODEC_LIST_F16},
-        {0x1.8p-24F, 0, CODEC_LIST},  {0x1p-25F, 0x1p-26F, CODEC_LIST},
+        {1.0001F, -0.0F, CODEC_LIST},       {1, 0, CODEC_LIST_I8},
+        {1.5F, 0, CODEC_LIST_F16},          {1.0001F, 0, CODEC_LIST},
+        {1.0001F, 1.1e-4F, CODEC_LIST_F16}, {1.0001F, 9e-5F, CODEC_LIST},
+        {65504, 0, CODEC_LIST_F16},         {65519, 16, CODEC_LIST_F16},
+        {65520, 1e4F, CODEC_LIST},          {-3e38F, 1e6F, CODEC_LIST},
+        {0x1p-24F, 0, CODEC_LIST_F16},      {0x1.8p-24F, 0, CODEC_LIST},
+        {0x1p-25F, 0x1p-26F, CODEC_LIST},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
