@@ -8,6 +8,10 @@
 
 #include <zstd.h>
 
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
 enum { ELEMENTS_MAX = LIMIT_CHUNK_ELEMENTS };
 
 /* With norm fewer are held at the same threshold, so it is lower to have as many. */
@@ -374,7 +378,7 @@ static void a_bomb_is_refused(struct way *w)
 static void the_rounding_mode_of_the_caller_does_not_count(struct way *w)
 {
 #if defined(__x86_64__)
-    unsigned before = __builtin_ia32_stmxcsr();
+    unsigned before = _mm_getcsr(), mode, after;
 
     for (uint32_t i = 0; i < 20; i++) {
         uint32_t elements = 500 + i;
@@ -386,10 +390,12 @@ static void the_rounding_mode_of_the_caller_does_not_count(struct way *w)
         memcpy(w->sum, w->out, w->packed.bytes);
         packed = w->packed;
         memcpy(w->held, w->before, elements * sizeof(float));
-        __builtin_ia32_ldmxcsr(0xffc0); /* Towards zero, tiny numbers are zero. */
+        _mm_setcsr(0xffc0);  /* Towards zero, tiny numbers are zero. */
+        mode = _mm_getcsr(); /* As far as the processor has it: valgrind's has not all. */
         (void)write(w, elements);
-        assert_int_equal(__builtin_ia32_stmxcsr() & 0xffc0, 0xffc0);
-        __builtin_ia32_ldmxcsr(before);
+        after = _mm_getcsr();
+        _mm_setcsr(before);
+        assert_int_equal(after & 0xffc0, mode & 0xffc0);
         assert_int_equal(packed.codec, w->packed.codec);
         assert_int_equal(packed.bytes, w->packed.bytes);
         assert_memory_equal(w->sum, w->out, packed.bytes);
