@@ -34,16 +34,21 @@ static void set_add(struct compare_settings *s, const char *fmt, ...)
 static void set_sync(const struct run_file *f, bool ssp, struct compare_settings *s)
 {
     const char *delivery = f->sync.delivery == NODE_PULL ? "pull" : "broadcast";
+    char sifting[COMPARE_SETTING_BYTES - 128];
     struct units_text deadline;
+    struct text t;
 
+    text_init_fixed(&t, sifting, sizeof(sifting));
+    run_sync_print_sifting(&f->sync, &t);
+    CHECK(!t.failed);
     (void)units_time_print(f->sync.deadline_ns, &deadline);
     if (ssp) {
-        set_add(s, "sync={barrier: ssp, staleness: %u, delivery: %s, deadline: %s}",
+        set_add(s, "sync={barrier: ssp, staleness: %u, delivery: %s, deadline: %s%s}",
                 f->sync.barrier == RUN_SSP ? f->sync.staleness : SET_STALENESS, delivery,
-                deadline.chars);
+                deadline.chars, sifting);
     } else {
-        set_add(s, "sync={barrier: bsp, delivery: %s, deadline: %s, order: %s}", delivery,
-                deadline.chars, run_order_name(f->sync.order));
+        set_add(s, "sync={barrier: bsp, delivery: %s, deadline: %s, order: %s%s}", delivery,
+                deadline.chars, run_order_name(f->sync.order), sifting);
     }
 }
 

@@ -376,6 +376,18 @@ static const struct cli_option server_options[] = {
      .words = "arrival fixed",
      .help = "fixed: add updates by rank, so that sums have the same bits every time; with bsp "
              "only"},
+    {.name = "push", .placeholder = "CHAIN",
+     .help = "what workers hold back of their updates until it is large enough, and how the rest "
+             "is written: \"dvf:delta=0.001 | auto\"; default: all is sent as it is"},
+    {.name = "broadcast", .placeholder = "CHAIN",
+     .help = "the same for sums, with --delivery broadcast"},
+    {.name = "required", .placeholder = "RATE", .kind = CLI_RATE, .min = 8, .max = INT64_MAX,
+     .help = "for chains with two thresholds, low=NUMBER,up=NUMBER: the lower one counts only "
+             "while each link carries more than this"},
+    {.name = "tree", .placeholder = "TREE",
+     .help = "with --delivery broadcast: lanes send sums to a few workers, who pass them on; "
+             "degree=5,depth=3 is the most that anybody sends to and the most hops, leaf=COST (0 "
+             "to 1000) what each worker costs that passes nothing on"},
     {.name = "lanes", .placeholder = "NUMBER", .fallback = "1",
      .help = "threads of this server, each with its own port, connections and shards; one is "
              "enough for a start, more than one per core is of no use; unequal servers: a list, "

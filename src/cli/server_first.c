@@ -92,6 +92,22 @@ static void first_close(struct first *f)
     status_close(&f->site);
 }
 
+static enum cli_exit first_differs(struct cli_context *ctx, const char *key, const json_t *here,
+                                   const json_t *there)
+{
+    char *ours = json_dumps(here, JSON_ENCODE_ANY);
+    char *theirs = json_dumps(there, JSON_ENCODE_ANY);
+    enum cli_exit status =
+        cli_error(ctx, CLI_ERROR_SITE_DIFFERS, NULL,
+                  "%s is %s here and %s at the first server: leave it away, and this server does "
+                  "as the first one",
+                  key, ours == NULL ? "not said" : ours, theirs == NULL ? "not said" : theirs);
+
+    free(ours);
+    free(theirs);
+    return status;
+}
+
 /* Which settings differ from those of the first server. */
 static enum cli_exit first_compare(struct cli_context *ctx, const struct node_site *theirs,
                                    const struct node_site *ours)
@@ -102,20 +118,14 @@ static enum cli_exit first_compare(struct cli_context *ctx, const struct node_si
     const char *key;
     json_t *value;
 
-    json_object_foreach(a, key, value)
+    /* Theirs with ours on top: what was not said here is in both. */
+    json_object_foreach(b, key, value)
     {
-        json_t *other = json_object_get(b, key);
-        char *there = json_dumps(value, JSON_ENCODE_ANY);
-        char *here = json_dumps(other, JSON_ENCODE_ANY);
+        const json_t *other = json_object_get(a, key);
 
         if (status == CLI_DONE && !json_equal(value, other)) {
-            status = cli_error(ctx, CLI_ERROR_SITE_DIFFERS, NULL,
-                               "%s is %s here and %s at the first server: leave it away, and this "
-                               "server does as the first one",
-                               key, here == NULL ? "?" : here, there == NULL ? "?" : there);
+            status = first_differs(ctx, key, value, other);
         }
-        free(there);
-        free(here);
     }
     json_decref(a);
     json_decref(b);

@@ -193,6 +193,39 @@ static enum cli_exit plan_site_name(struct cli_context *ctx, struct node_site *s
     return CLI_DONE;
 }
 
+static enum cli_exit plan_chain(struct cli_context *ctx, const char *name, struct node_sifting *out)
+{
+    struct err_text why = {""};
+
+    if (!cli_given(ctx, name)) {
+        return CLI_DONE;
+    }
+    if (codec_chain_parse(cli_text(ctx, name), &out->chain, &why) != OK) {
+        return cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL, "--%s: %s", name, why.text);
+    }
+    out->on = true;
+    return CLI_DONE;
+}
+
+/* What is held back, and the way of sums. */
+static enum cli_exit plan_flow(struct cli_context *ctx, struct node_site *site)
+{
+    struct err_text why = {""};
+    enum cli_exit status = plan_chain(ctx, "push", &site->push);
+
+    if (status == CLI_DONE) {
+        status = plan_chain(ctx, "broadcast", &site->broadcast);
+    }
+    if (cli_given(ctx, "required")) {
+        site->required = (uint64_t)cli_number(ctx, "required") / 8;
+    }
+    if (status == CLI_DONE && cli_given(ctx, "tree") &&
+        node_tree_parse(cli_text(ctx, "tree"), &site->tree, &why) != OK) {
+        status = cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL, "--tree: %s", why.text);
+    }
+    return status;
+}
+
 enum cli_exit server_plan_site(struct cli_context *ctx, bool all, struct server_plan *plan)
 {
     struct node_site *site = &plan->site;
@@ -221,7 +254,7 @@ enum cli_exit server_plan_site(struct cli_context *ctx, bool all, struct server_
     }
     plan_sync(ctx, all, &site->sync);
     plan_checkpoints(ctx, all, plan, site);
-    return CLI_DONE;
+    return plan_flow(ctx, site);
 }
 
 enum cli_exit server_plan_check(struct cli_context *ctx, const struct server_plan *plan)
@@ -234,6 +267,11 @@ enum cli_exit server_plan_check(struct cli_context *ctx, const struct server_pla
     }
     if (node_site_check(site, &text) != OK) {
         return plan_error(ctx, text.text);
+    }
+    if (site->required == 0 &&
+        (node_sifting_moves(&site->push) || node_sifting_moves(&site->broadcast))) {
+        return plan_error(ctx, "two thresholds, low and up: say with --required RATE when links "
+                               "are too slow for the lower one");
     }
     return CLI_DONE;
 }

@@ -1,5 +1,6 @@
 /* What `strait server` tells: how to join, who came and went, how it goes, for whom it waits. */
 
+#include "base/units.h"
 #include "cli/advertise.h"
 #include "cli/cert.h"
 #include "cli/server.h"
@@ -100,6 +101,40 @@ static json_t *say_addresses(const struct node_server *server, bool told)
     return out;
 }
 
+/* What is held back, and the way of sums: what of it was said, one by one. */
+static void say_flow(const struct node_site *site,
+                     void (*say)(void *to, const char *key, const char *what), void *to)
+{
+    char text[CODEC_CHAIN_TEXT_BYTES + NODE_TREE_TEXT_BYTES];
+    struct units_text rate;
+
+    if (site->push.on) {
+        codec_chain_print(&site->push.chain, text, sizeof(text));
+        say(to, "push", text);
+    }
+    if (site->broadcast.on) {
+        codec_chain_print(&site->broadcast.chain, text, sizeof(text));
+        say(to, "broadcast", text);
+    }
+    if (site->required > 0) {
+        say(to, "required", units_rate_print(site->required, &rate));
+    }
+    if (site->tree.degree > 0) {
+        node_tree_print(&site->tree, text, sizeof(text));
+        say(to, "tree", text);
+    }
+}
+
+static void say_flow_json(void *to, const char *key, const char *what)
+{
+    (void)json_object_set_new(to, key, json_string(what));
+}
+
+static void say_flow_row(void *to, const char *key, const char *what)
+{
+    cert_row(to, key, what);
+}
+
 /* The oldest checkpoint that our lanes go on from; NULL: none. */
 static const json_t *say_restored(const json_t *report)
 {
@@ -147,6 +182,7 @@ static void say_ready_json(struct cli_context *ctx, const struct server_plan *pl
                     "addresses", say_addresses(server, true), "listening",
                     say_addresses(server, false), "join", command, "servers", further, "sites",
                     server_sites_named(plan), "checkpoint", restored);
+    say_flow(&plan->site, say_flow_json, out);
     server_say_json(ctx, out);
 }
 
@@ -196,6 +232,7 @@ static void say_ready_people(struct cli_context *ctx, const struct server_plan *
                    site->shards, site->shards == 1 ? "" : "s", site->lanes,
                    site->lanes == 1 ? "" : "s");
     cert_row(ctx, "site", line);
+    say_flow(site, say_flow_row, ctx);
     (void)snprintf(line, sizeof(line), "%s, %" PRIu32 " of %" PRIu32, plan->identity.name,
                    plan->index + 1, plan->servers);
     cert_row(ctx, "server", line);

@@ -140,19 +140,14 @@ static bool site_sifting_from_json(const json_t *fields, const char *key, struct
     return !out->on || codec_chain_parse(chain, &out->chain, NULL) == OK;
 }
 
-static bool site_tree_from_json(const json_t *fields, struct node_tree *out)
+static bool site_flow_from_json(const json_t *fields, struct node_site *out)
 {
-    double leaf_cost = json_number_value(json_object_get(fields, "leaf_cost"));
-    uint64_t degree, depth;
+    const char *tree = json_string_value(json_object_get(fields, "tree"));
 
-    if (!node_json_u64(fields, "degree", SYNC_MEMBERS_MAX, 0, &degree) ||
-        !node_json_u64(fields, "depth", SYNC_MEMBERS_MAX, 0, &depth) ||
-        !(leaf_cost >= 0 && leaf_cost <= 1e9)) {
-        return false;
-    }
-    *out = (struct node_tree){
-        .degree = (uint32_t)degree, .depth = (uint32_t)depth, .leaf_cost = (float)leaf_cost};
-    return true;
+    return site_sifting_from_json(fields, "push", &out->push) &&
+           site_sifting_from_json(fields, "broadcast", &out->broadcast) &&
+           node_json_u64(fields, "required", INT64_MAX, 0, &out->required) &&
+           (tree == NULL || node_tree_parse(tree, &out->tree, NULL) == OK);
 }
 
 json_t *node_site_to_json(const struct node_site *site)
@@ -172,10 +167,10 @@ json_t *node_site_to_json(const struct node_site *site)
         (void)json_object_set_new(out, "required", json_integer((json_int_t)site->required));
     }
     if (site->tree.degree > 0) {
-        (void)json_object_set_new(out, "tree",
-                                  json_pack("{s:i, s:i, s:f}", "degree", (int)site->tree.degree,
-                                            "depth", (int)site->tree.depth, "leaf_cost",
-                                            (double)site->tree.leaf_cost));
+        char tree[NODE_TREE_TEXT_BYTES];
+
+        node_tree_print(&site->tree, tree, sizeof(tree));
+        (void)json_object_set_new(out, "tree", json_string(tree));
     }
     return out;
 }
@@ -199,10 +194,7 @@ enum err node_site_from_json(const json_t *fields, struct node_site *out)
         !node_json_u64(fields, "workers_min", SYNC_MEMBERS_MAX, 0, &members) ||
         !node_json_u64(fields, "checkpoint_every", UINT32_MAX, 0, &every) ||
         !node_json_u64(fields, "checkpoint_keep", UINT32_MAX, 0, &keep) ||
-        !site_sifting_from_json(fields, "push", &out->push) ||
-        !site_sifting_from_json(fields, "broadcast", &out->broadcast) ||
-        !node_json_u64(fields, "required", INT64_MAX, 0, &out->required) ||
-        !site_tree_from_json(json_object_get(fields, "tree"), &out->tree)) {
+        !site_flow_from_json(fields, out)) {
         return ERR_MALFORMED;
     }
     memcpy(out->name, name, strlen(name) + 1);

@@ -16,6 +16,12 @@ struct node_sifting {
     struct codec_chain chain;
 };
 
+/* Are there two thresholds, between which the network chooses (F5)? */
+static inline bool node_sifting_moves(const struct node_sifting *s)
+{
+    return s->on && s->chain.low < s->chain.up;
+}
+
 struct node_sift_totals {
     uint64_t chunks;
     uint64_t elements; /* That were looked at, ... */

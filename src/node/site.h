@@ -15,6 +15,10 @@ enum {
     NODE_SHARDS_MAX = 4096,
     NODE_JSON_BYTES_MAX = 60 * 1024, /* Of one operation's text. */
     NODE_JOB_BYTES = 4096,           /* Of a job's description, with its end. */
+    NODE_TREE_DEGREE_MAX = 64,
+    NODE_TREE_DEPTH_MAX = 16,
+    NODE_TREE_LEAF_COST_MAX = 1000,
+    NODE_TREE_TEXT_BYTES = 64, /* Room for every printed tree. */
 };
 
 #define NODE_RANK_ANY UINT32_MAX
@@ -62,6 +66,11 @@ MUST_USE enum err node_site_check(const struct node_site *site, struct err_text 
 
 /* Updates count for good only when they are in a checkpoint: pull delivery with checkpoints. */
 bool node_site_durable(const struct node_site *site);
+
+/* Trees as "degree=5,depth=3,leaf=0.5"; without a cost of leaves it is zero. ERR_INVALID with a
+ * text that says what is allowed. @size is at least NODE_TREE_TEXT_BYTES. */
+MUST_USE enum err node_tree_parse(const char *chars, struct node_tree *out, struct err_text *text);
+void node_tree_print(const struct node_tree *tree, char *out, size_t size);
 
 const char *node_delivery_name(enum node_delivery delivery);
 MUST_USE enum err node_delivery_parse(const char *name, enum node_delivery *out);

@@ -25,6 +25,7 @@ enum {
 enum run_barrier { RUN_BSP, RUN_SSP, RUN_TAP };
 enum run_order { RUN_ARRIVAL, RUN_FIXED };
 enum run_preset { RUN_GAIA, RUN_ASYNC };
+enum run_flow { RUN_FLOW_SAID, RUN_FLOW_PARAMETER }; /* Preset of a site: none, parameter-flow. */
 enum run_weight { RUN_MEAN, RUN_SUM };
 enum run_leave_out { RUN_MAJORITY, RUN_ANY };
 enum run_layout {
@@ -150,6 +151,16 @@ struct run_sync {
     enum node_delivery delivery;
     enum run_order order;
     int64_t deadline_ns; /* Zero: none. */
+    enum run_flow preset;
+    const char *filter_said; /* As written, as the next three; NULL: not said. */
+    const char *push_said;
+    const char *broadcast_said;
+    const char *required_said;
+    struct node_sifting push;      /* What workers hold back, ... */
+    struct node_sifting broadcast; /* ... and lanes. */
+    uint64_t required_full;        /* Bytes per second, at full size, ... */
+    uint64_t required;             /* ... and in this run; zero: not said. */
+    struct node_tree tree;
 };
 
 struct run_checkpoint {
@@ -269,6 +280,9 @@ void run_file_free(struct run_file *f);
  * other file but its data and reading it gives the same run. Whether it fit is for the caller to
  * see: out->failed; RUN_PRINT_BYTES_MAX always do. */
 void run_file_print(const struct run_file *f, struct text *out);
+
+/* What is said under "sync" of sifting and trees, as run_file_print() has it: ", push: ...". */
+void run_sync_print_sifting(const struct run_sync *s, struct text *out);
 
 /* As they are written. */
 const char *run_barrier_name(enum run_barrier barrier);

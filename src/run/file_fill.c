@@ -14,9 +14,7 @@ enum {
 };
 
 #define FILL_GB_MAX 1e9
-#define FILL_DEADLINE_NS INT64_C(120000000000)       /* 120 s (D3). */
-#define FILL_COMPUTE_NS INT64_C(86400000000000)      /* A day. */
-#define FILL_DEADLINE_MAX_NS INT64_C(86400000000000) /* A day. */
+#define FILL_COMPUTE_NS INT64_C(86400000000000) /* A day. */
 
 /* Workers are w0, w1, ...: a server of such a name could not be told from them. */
 static bool fill_is_worker(const char *name)
@@ -316,34 +314,6 @@ static enum err fill_job(struct file_reader *r)
     return rc == OK ? fill_options(r) : rc;
 }
 
-static enum err fill_sync(struct file_reader *r)
-{
-    struct run_sync *s = &r->f->sync;
-    const char *barrier = run_barrier_name(s->barrier);
-
-    if (s->barrier != RUN_SSP && file_find(r, "sync.staleness") != NULL) {
-        return file_fail(r, ERR_MALFORMED, "sync.staleness",
-                         "belongs to the barrier ssp, and the barrier is %s: leave it out, or "
-                         "write 'barrier: ssp'",
-                         barrier);
-    }
-    if (s->order == RUN_FIXED && s->barrier != RUN_BSP) {
-        return file_fail(r, ERR_MALFORMED, "sync.order",
-                         "'fixed' belongs to the barrier bsp, and the barrier is %s: leave it out, "
-                         "or write 'barrier: bsp'",
-                         barrier);
-    }
-    if (s->barrier == RUN_SSP) {
-        enum err rc = file_u32(r, "sync.staleness", &s->staleness, 2, 0, SYNC_STALENESS_MAX);
-
-        if (rc != OK) {
-            return rc;
-        }
-    }
-    return file_time(r, "sync.deadline", &s->deadline_ns, FILL_DEADLINE_NS, 0,
-                     FILL_DEADLINE_MAX_NS);
-}
-
 /* How long a step takes is given, or made of its work. */
 static enum err fill_compute(struct file_reader *r)
 {
@@ -400,7 +370,7 @@ enum err file_fill(struct file_reader *r)
         rc = fill_job(r);
     }
     if (rc == OK) {
-        rc = fill_sync(r);
+        rc = file_sync(r);
     }
     if (rc == OK) {
         rc = file_stop(r);

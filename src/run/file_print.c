@@ -234,9 +234,10 @@ static void print_sync(const struct run_sync *s, struct text *out)
     if (s->barrier == RUN_SSP) {
         text_addf(out, ", staleness: %u", s->staleness);
     }
-    text_addf(out, ", delivery: %s, deadline: %s, order: %s}\n",
-              s->delivery == NODE_PULL ? "pull" : "broadcast",
+    text_addf(out, ", delivery: %s, deadline: %s, order: %s", node_delivery_name(s->delivery),
               units_time_print(s->deadline_ns, &deadline), run_order_name(s->order));
+    run_sync_print_sifting(s, out);
+    text_add(out, "}\n");
 }
 
 static void print_stop(const struct run_stop *s, struct text *out)

@@ -20,6 +20,7 @@ static const cyaml_strval_t schema_deliveries[] = {{"pull", NODE_PULL},
                                                    {"broadcast", NODE_BROADCAST}};
 static const cyaml_strval_t schema_orders[] = {{"arrival", RUN_ARRIVAL}, {"fixed", RUN_FIXED}};
 static const cyaml_strval_t schema_presets[] = {{"gaia", RUN_GAIA}, {"async", RUN_ASYNC}};
+static const cyaml_strval_t schema_flows[] = {{"parameter-flow", RUN_FLOW_PARAMETER}};
 static const cyaml_strval_t schema_goals[] = {{"speed", ASP_SPEED}, {"cost", ASP_COST}};
 static const cyaml_strval_t schema_weights[] = {{"mean", RUN_MEAN}, {"sum", RUN_SUM}};
 static const cyaml_strval_t schema_leaves[] = {{"majority", RUN_MAJORITY}, {"any", RUN_ANY}};
@@ -182,7 +183,16 @@ static const cyaml_schema_field_t schema_job_fields[] = {
     CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t schema_tree_fields[] = {
+    CYAML_FIELD_UINT("degree", OPTIONAL, struct node_tree, degree),
+    CYAML_FIELD_UINT("depth", OPTIONAL, struct node_tree, depth),
+    CYAML_FIELD_FLOAT("leaf_cost", OPTIONAL, struct node_tree, leaf_cost),
+    CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t schema_sync_fields[] = {
+    CYAML_FIELD_ENUM("preset", CHOICE, struct run_sync, preset, schema_flows,
+                     CYAML_ARRAY_LEN(schema_flows)),
     CYAML_FIELD_ENUM("barrier", CHOICE, struct run_sync, barrier, schema_barriers,
                      CYAML_ARRAY_LEN(schema_barriers)),
     CYAML_FIELD_UINT("staleness", OPTIONAL, struct run_sync, staleness),
@@ -191,6 +201,13 @@ static const cyaml_schema_field_t schema_sync_fields[] = {
     CYAML_FIELD_IGNORE("deadline", OPTIONAL),
     CYAML_FIELD_ENUM("order", CHOICE, struct run_sync, order, schema_orders,
                      CYAML_ARRAY_LEN(schema_orders)),
+    CYAML_FIELD_STRING_PTR("filter", OPTIONAL, struct run_sync, filter_said, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("push", OPTIONAL, struct run_sync, push_said, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("broadcast", OPTIONAL, struct run_sync, broadcast_said, 0,
+                           CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("required", OPTIONAL, struct run_sync, required_said, 0,
+                           CYAML_UNLIMITED),
+    CYAML_FIELD_MAPPING("tree", OPTIONAL, struct run_sync, tree, schema_tree_fields),
     CYAML_FIELD_END,
 };
 

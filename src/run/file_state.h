@@ -101,6 +101,9 @@ MUST_USE enum err file_sites(struct file_reader *r);
 /* Where members are in their racks, once all are known (file_rack.c). */
 MUST_USE enum err file_racks(const struct file_reader *r);
 
+/* How updates come together, once links are known (file_sync.c). */
+MUST_USE enum err file_sync(struct file_reader *r);
+
 /* When it is over (file_stop.c). */
 MUST_USE enum err file_stop(struct file_reader *r);
 

@@ -34,6 +34,31 @@ void live_args_add(struct live_args *a, const char *fmt, ...)
         live_args_add((a), __VA_ARGS__);                                                           \
     } while (0)
 
+static void args_chain(const char *name, const struct node_sifting *sifting, struct live_args *a)
+{
+    char chain[CODEC_CHAIN_TEXT_BYTES];
+
+    if (sifting->on) {
+        codec_chain_print(&sifting->chain, chain, sizeof(chain));
+        ARGS_PAIR(a, name, "%s", chain);
+    }
+}
+
+static void args_flow(const struct run_sync *s, struct live_args *a)
+{
+    char tree[NODE_TREE_TEXT_BYTES];
+
+    args_chain("push", &s->push, a);
+    args_chain("broadcast", &s->broadcast, a);
+    if (s->required > 0) {
+        ARGS_PAIR(a, "required", "%" PRIu64 "bit", s->required * 8);
+    }
+    if (s->tree.degree > 0) {
+        node_tree_print(&s->tree, tree, sizeof(tree));
+        ARGS_PAIR(a, "tree", "%s", tree);
+    }
+}
+
 static void args_site(const struct live *l, uint32_t site, struct live_args *a)
 {
     const struct run_file *f = l->f;
@@ -48,6 +73,7 @@ static void args_site(const struct live *l, uint32_t site, struct live_args *a)
     ARGS_PAIR(a, "delivery", "%s", node_delivery_name(f->sync.delivery));
     ARGS_PAIR(a, "deadline", "%" PRId64 "ms", f->sync.deadline_ns / 1000000);
     ARGS_PAIR(a, "order", "%s", run_order_name(f->sync.order));
+    args_flow(&f->sync, a);
     if (f->checkpoint.every > 0) {
         ARGS_PAIR(a, "checkpoint-every", "%u", f->checkpoint.every);
         ARGS_PAIR(a, "keep", "%u", f->checkpoint.keep);
