@@ -292,6 +292,10 @@ static void view_parts(const struct run_outcome *o, struct text *out)
                   "clocks",
                   o->compute_s / all * 100, o->read_s / all * 100, o->end_s / all * 100);
     }
+    if (o->codec_s > 0) {
+        text_add(out, "; compressing took ");
+        figure_time(o->codec_s, out);
+    }
     if (o->waited_clock_s > 0 || o->waited_barrier_s > 0 || o->waited_fresh_s > 0 ||
         o->waited_room_s > 0) {
         text_add(out, "; reads waited ");
@@ -409,14 +413,15 @@ void compare_csv(const struct compare *c, struct text *out)
 {
     text_add(out, "name,end,reached,clocks,time_s,speed,by_lan,wan_bytes,compute_usd,waiting_usd,"
                   "transfer_usd,total_usd,insignificant,objective,best,compute_s,read_s,end_s,"
-                  "waited_clock_s,waited_barrier_s,waited_fresh_s,waited_room_s,move_s\n");
+                  "waited_clock_s,waited_barrier_s,waited_fresh_s,waited_room_s,move_s,"
+                  "codec_seconds\n");
     for (uint32_t i = 0; i < c->count; i++) {
         const struct compare_run *r = &c->runs[i];
         const struct run_outcome *o = &r->outcome;
 
         if (!r->known) {
             compare_csv_word(r->name, out);
-            text_add(out, ",,0,,,,,,,,,,,,,,,,,,,,\n");
+            text_add(out, ",,0,,,,,,,,,,,,,,,,,,,,,\n");
             continue;
         }
         compare_csv_word(r->name, out);
@@ -441,6 +446,7 @@ void compare_csv(const struct compare *c, struct text *out)
         csv_real(o->waited_fresh_s, out);
         csv_real(o->waited_room_s, out);
         csv_real(o->move_s, out);
+        csv_real(o->codec_s, out);
         text_add(out, "\n");
     }
 }
@@ -484,10 +490,11 @@ static json_t *json_run(const struct compare *c, uint32_t index)
                        "objective", json_number(o->objective), "best",
                        json_number(r->scalars.last_clock > 0 ? r->scalars.best : (double)NAN)));
     (void)json_object_update_new(
-        run, json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "compute_s", o->compute_s,
+        run, json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "compute_s", o->compute_s,
                        "read_s", o->read_s, "end_s", o->end_s, "waited_clock_s", o->waited_clock_s,
                        "waited_barrier_s", o->waited_barrier_s, "waited_fresh_s", o->waited_fresh_s,
-                       "waited_room_s", o->waited_room_s, "move_s", json_number(o->move_s)));
+                       "waited_room_s", o->waited_room_s, "move_s", json_number(o->move_s),
+                       "codec_seconds", json_number(o->codec_s)));
     (void)json_object_set_new(run, "aim", json_reach(r));
     return run;
 }

@@ -31,6 +31,7 @@ static struct compare_run *add(const char *name, const char *end, uint64_t clock
                                           .priced = true,
                                           .cost = {1, 2, 3, 6},
                                           .insignificant = NAN,
+                                          .codec_s = NAN,
                                           .compute_s = 30,
                                           .read_s = 60,
                                           .end_s = 10,
@@ -229,7 +230,7 @@ static void test_csv_has_a_row_for_each_and_empty_fields(void **state)
     (void)snprintf(c.runs[3].name, sizeof(c.runs[3].name), "a,\"b\"");
     text_init_fixed(&out, shown, sizeof(shown));
     compare_csv(&c, &out);
-    expect("\nlan,converged,1,40,10,20,1,0,1,2,3,6,,0.1234567,0.1234567,30,60,10,0,0,0,0,\n");
+    expect("\nlan,converged,1,40,10,20,1,0,1,2,3,6,,0.1234567,0.1234567,30,60,10,0,0,0,0,,\n");
     expect("\ngaia-bsp,goal,1,50,12.5,16,1.25,1500000000,1,2,3,6,0.957,");
     expect("\n\"a,\"\"b\"\"\",diverged,0,30,5,,,1000,1,2,3,6,,,0.3,");
     c.runs[1].known = false;
@@ -238,7 +239,7 @@ static void test_csv_has_a_row_for_each_and_empty_fields(void **state)
     for (const char *at = strstr(shown, "\nplain-bsp") + 1; *at != '\n'; at++) {
         commas += *at == ',';
     }
-    assert_int_equal(commas, 22);
+    assert_int_equal(commas, 23);
 }
 
 static void test_json_has_what_the_table_has(void **state)
@@ -255,6 +256,7 @@ static void test_json_has_what_the_table_has(void **state)
     assert_true(json_number_value(json_object_get(gaia, "by_lan")) == 1.25);
     assert_true(json_number_value(json_object_get(gaia, "total_usd")) == 6);
     assert_true(json_is_true(json_object_get(gaia, "reached")));
+    assert_true(json_is_null(json_object_get(gaia, "codec_seconds")));
     assert_true(json_is_null(json_object_get(async, "speed")));
     assert_true(json_is_null(json_object_get(async, "objective")));
     assert_int_equal(json_integer_value(json_object_get(goal, "limit_clocks")), 400);

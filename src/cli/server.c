@@ -78,11 +78,29 @@ static int64_t server_look_ns(const struct server *s)
                                                                        : ns;
 }
 
+static void server_stop(struct server *s)
+{
+    node_server_stop(s->node, "the server was stopped");
+}
+
+/* Who wants to know how the lanes are hears it once more, and then they stop. */
+static void server_looked_last(struct server *s)
+{
+    json_t *report = server_report(s);
+
+    server_say_status(s->ctx, report);
+    json_decref(report);
+    server_stop(s);
+}
+
 static void server_looked(struct server *s)
 {
     json_t *report;
 
     if (s->stopping) {
+        if (s->plan.status_every_ns > 0) {
+            server_looked_last(s);
+        }
         return;
     }
     report = server_report(s);
@@ -213,7 +231,11 @@ static void server_caught(int signum, void *user)
     loop_timer_stop(&s->look);
     cli_note(s->ctx, "stopping: %severybody is told; once more stops at once",
              s->plan.store == NULL ? "" : "a last checkpoint is made, ");
-    node_server_stop(s->node, "the server was stopped");
+    if (s->plan.status_every_ns == 0) {
+        server_stop(s);
+    } else if (s->answers_due == 0) {
+        server_look(&s->look, s);
+    }
 }
 
 /* Beginning and end. */

@@ -5,6 +5,7 @@
 #include "client/client.h"
 #include "client/op.h"
 #include "client/option.h"
+#include "loop/clock.h"
 #include "net/entropy.h"
 #include "net/pki_member.h"
 #include "obs/metric.h"
@@ -114,6 +115,7 @@ static enum err open_worker(struct client *c, const struct client_options *o, st
         .first = o->join,
         .cache_bytes = o->cache_bytes,
         .pace_bytes_per_s = o->pace_bytes_per_s,
+        .mono_ns = clock_mono_ns,
     };
     enum err rc = entropy_u64(&config.seed);
 

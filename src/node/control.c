@@ -122,6 +122,32 @@ bool node_json_u64(const json_t *fields, const char *key, uint64_t max, uint64_t
     return true;
 }
 
+json_t *node_sift_totals_to_json(const struct node_sift_totals *totals)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "chunks", (json_int_t)totals->chunks,
+                     "elements", (json_int_t)totals->elements, "kept", (json_int_t)totals->kept,
+                     "bytes", (json_int_t)totals->bytes, "encode_ns", (json_int_t)totals->encode_ns,
+                     "decode_ns", (json_int_t)totals->decode_ns);
+}
+
+bool node_sift_totals_from_json(const json_t *fields, struct node_sift_totals *out)
+{
+    uint64_t encode_ns, decode_ns;
+
+    if (!json_is_object(fields) || !node_json_u64(fields, "chunks", INT64_MAX, 0, &out->chunks) ||
+        !node_json_u64(fields, "elements", INT64_MAX, 0, &out->elements) ||
+        !node_json_u64(fields, "kept", out->elements, 0, &out->kept) ||
+        !node_json_u64(fields, "bytes", INT64_MAX, 0, &out->bytes) ||
+        !node_json_u64(fields, "encode_ns", INT64_MAX / 2, 0, &encode_ns) ||
+        !node_json_u64(fields, "decode_ns", INT64_MAX / 2, 0, &decode_ns)) {
+        *out = (struct node_sift_totals){0};
+        return false;
+    }
+    out->encode_ns = (int64_t)encode_ns;
+    out->decode_ns = (int64_t)decode_ns;
+    return true;
+}
+
 static void site_sifting_to_json(const struct node_sifting *sifting, const char *key, json_t *out)
 {
     char chain[CODEC_CHAIN_TEXT_BYTES];

@@ -60,6 +60,10 @@ MUST_USE enum err node_schema_from_json(const json_t *fields, struct table_schem
                                         struct err_text *text);
 
 /* A number of 0 to @max, or @fallback if absent; false if it is something else. */
+/* What was sifted, as an object; and back: false if it makes no sense. */
+json_t *node_sift_totals_to_json(const struct node_sift_totals *totals);
+bool node_sift_totals_from_json(const json_t *fields, struct node_sift_totals *out);
+
 bool node_json_u64(const json_t *fields, const char *key, uint64_t max, uint64_t fallback,
                    uint64_t *out);
 

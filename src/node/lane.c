@@ -488,7 +488,7 @@ static enum err lane_build(struct node_lane *l, struct err_text *text)
         rc = node_counters_init(&l->counters, c->registry);
     }
     if (rc == OK && (c->site.push.on || c->site.broadcast.on)) {
-        rc = node_sift_open(&l->sift, &c->site.broadcast);
+        rc = node_sift_open(&l->sift, &c->site.broadcast, c->costs, c->mono_ns);
     }
     if (rc == OK) {
         rc = node_mirror_create(l, &l->mirror, text);
@@ -610,6 +610,11 @@ struct node_mirror *node_lane_mirror(struct node_lane *l)
 const struct net_address *node_lane_address(const struct node_lane *l)
 {
     return &l->address;
+}
+
+const struct node_sift *node_lane_sift(const struct node_lane *l)
+{
+    return l->sift.coder == NULL ? NULL : &l->sift;
 }
 
 void node_lane_stats(struct node_lane *l, struct node_lane_stats *out)

@@ -83,6 +83,7 @@ static enum err server_lane_build(struct server_lane *l, struct err_text *text)
         .pace_bytes_per_s = config->pace_bytes_per_s,
         .in_flight_bytes = config->in_flight_bytes / config->lanes,
         .wall_us = clock_wall_us,
+        .mono_ns = clock_mono_ns,
         .trace = config->trace == NULL ? NULL : server_lane_trace,
         .user = l,
     };

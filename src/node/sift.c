@@ -9,11 +9,51 @@
 
 enum { SIFT_LIST_BYTES = 12 }; /* A list of one element, and its value. */
 
-enum err node_sift_open(struct node_sift *f, const struct node_sifting *how)
+void node_sift_totals_add(struct node_sift_totals *sum, const struct node_sift_totals *more)
+{
+    sum->chunks += more->chunks;
+    sum->elements += more->elements;
+    sum->kept += more->kept;
+    sum->bytes += more->bytes;
+    sum->encode_ns += more->encode_ns;
+    sum->decode_ns += more->decode_ns;
+}
+
+struct node_sift_totals node_sift_totals_since(const struct node_sift_totals *now,
+                                               const struct node_sift_totals *before)
+{
+    return (struct node_sift_totals){
+        .chunks = now->chunks - before->chunks,
+        .elements = now->elements - before->elements,
+        .kept = now->kept - before->kept,
+        .bytes = now->bytes - before->bytes,
+        .encode_ns = now->encode_ns - before->encode_ns,
+        .decode_ns = now->decode_ns - before->decode_ns,
+    };
+}
+
+static int64_t sift_tick(void *user)
+{
+    const struct node_sift *f = user;
+
+    return f->mono_ns();
+}
+
+static void sift_costs(struct node_sift *f, const struct codec_costs *costs)
+{
+    f->costs = costs != NULL ? *costs : codec_costs_default;
+    if (f->mono_ns != NULL && node_sifting_chooses(f->how)) {
+        codec_costs_measure(f->coder, sift_tick, f, &f->costs);
+    }
+    codec_coder_set_costs(f->coder, &f->costs);
+}
+
+enum err node_sift_open(struct node_sift *f, const struct node_sifting *how,
+                        const struct codec_costs *costs, int64_t (*mono_ns)(void))
 {
     enum err rc;
 
-    *f = (struct node_sift){.how = how};
+    *f = (struct node_sift){.how = how, .mono_ns = mono_ns};
     rc = codec_coder_create(&f->coder);
     if (rc == OK && how->on) {
         f->room = mem_calloc(LIMIT_CHUNK_ELEMENTS, sizeof(*f->room));
@@ -21,8 +61,10 @@ enum err node_sift_open(struct node_sift *f, const struct node_sifting *how)
     }
     if (rc != OK) {
         node_sift_close(f);
+        return rc;
     }
-    return rc;
+    sift_costs(f, costs);
+    return OK;
 }
 
 void node_sift_close(struct node_sift *f)
@@ -42,22 +84,31 @@ uint32_t node_sift_fold(float *held, const float *update, uint32_t elements)
     return codec_add(CODEC_F32, update, elements, held);
 }
 
-static void sift_count(struct node_sift *f, const struct codec_packed *packed, uint32_t elements)
+static int64_t sift_now(const struct node_sift *f)
+{
+    return f->mono_ns == NULL ? 0 : f->mono_ns();
+}
+
+static void sift_count(struct node_sift *f, const struct codec_packed *packed, uint32_t elements,
+                       int64_t begun_ns)
 {
     f->totals.chunks++;
     f->totals.elements += elements;
     f->totals.kept += packed->count;
     f->totals.bytes += packed->bytes;
-    f->totals.encode_ns +=
-        codec_encode_ns(&codec_costs_default, packed, elements, f->how->chain.cut);
+    f->totals.encode_ns += f->mono_ns != NULL
+                               ? sift_now(f) - begun_ns
+                               : codec_encode_ns(&f->costs, packed, elements, f->how->chain.cut);
 }
 
 void node_sift_take(struct node_sift *f, float threshold, float *held, uint32_t elements,
                     struct codec_packed *packed)
 {
+    int64_t begun_ns = sift_now(f);
+
     codec_encode(f->coder, &f->how->chain, threshold, (double)f->link_rate, held, elements, f->room,
                  packed);
-    sift_count(f, packed, elements);
+    sift_count(f, packed, elements, begun_ns);
 }
 
 void node_sift_back(struct node_sift *f, const struct codec_packed *packed, float *held,
@@ -97,12 +148,15 @@ bool node_sift_may_skip(const struct table_schema *schema)
 enum err node_sift_decode(struct node_sift *f, uint32_t codec, const void *bytes, uint32_t size,
                           uint32_t elements, struct codec_plain *out)
 {
+    int64_t begun_ns = sift_now(f);
     enum err rc = codec_decode(f->coder, codec, bytes, size, elements, out);
 
-    if (rc == OK) {
+    if (f->mono_ns != NULL) {
+        f->totals.decode_ns += sift_now(f) - begun_ns;
+    } else if (rc == OK) {
         uint32_t count = codec_index_count(out->codec, out->payload, elements);
 
-        f->totals.decode_ns += codec_decode_ns(&codec_costs_default, codec, size, count, elements);
+        f->totals.decode_ns += codec_decode_ns(&f->costs, codec, size, count, elements);
     }
     return rc;
 }

@@ -27,9 +27,15 @@ struct node_sift_totals {
     uint64_t elements; /* That were looked at, ... */
     uint64_t kept;     /* ... and went. */
     uint64_t bytes;    /* That they took. */
-    int64_t encode_ns; /* As the costs say: see node_sift_open(). */
-    int64_t decode_ns;
+    int64_t encode_ns; /* How long that took, and reading what others sent: by the clock, or as */
+    int64_t decode_ns; /* the costs say, see node_sift_open(). */
 };
+
+void node_sift_totals_add(struct node_sift_totals *sum, const struct node_sift_totals *more);
+
+/* What came after @before. */
+struct node_sift_totals node_sift_totals_since(const struct node_sift_totals *now,
+                                               const struct node_sift_totals *before);
 
 /* Fields are private to src/node but for .totals and .up. */
 struct node_sift {
@@ -38,16 +44,28 @@ struct node_sift {
     float *room;        /* The payload that was written last. */
     bool up;            /* The network is short: the upper threshold counts (F5). */
     uint64_t link_rate; /* Of the slowest link that it sends on, bytes per second; zero: unknown. */
+    struct codec_costs costs;
+    int64_t (*mono_ns)(void); /* NULL: time is what the costs say. */
     struct node_sift_totals totals;
 };
 
-/* @how must stay where it is; it may be off: then this can still take in what others sifted. */
-MUST_USE enum err node_sift_open(struct node_sift *f, const struct node_sifting *how);
+/* @how must stay where it is; it may be off: then this can still take in what others sifted.
+ * @mono_ns is a clock: what compression costs is measured once, for what is chosen by it, and how
+ * long it takes is measured each time. NULL: @costs say it (NULL: the default ones), which
+ * simulations need. */
+MUST_USE enum err node_sift_open(struct node_sift *f, const struct node_sifting *how,
+                                 const struct codec_costs *costs, int64_t (*mono_ns)(void));
 void node_sift_close(struct node_sift *f);
 
 static inline bool node_sift_on(const struct node_sift *f)
 {
     return f->how != NULL && f->how->on;
+}
+
+/* Is some of the form chosen by what costs least on the link? */
+static inline bool node_sifting_chooses(const struct node_sifting *s)
+{
+    return s->on && (s->chain.form == CODEC_FORM_AUTO || s->chain.squeeze == CODEC_SQUEEZE_AUTO);
 }
 
 /* Is anything ever held back? */

@@ -59,10 +59,6 @@ enum err node_site_check(const struct node_site *site, struct err_text *text)
     if (rc != OK) {
         return rc;
     }
-    if (site->tree.degree > 0 && (site->delivery != NODE_BROADCAST || site->tree.depth == 0)) {
-        return err_text_set(text, ERR_INVALID,
-                            "a tree is for what is broadcast, and has a depth of at least one");
-    }
     rc = sync_init(&probe, &site->sync, text);
     if (rc == OK) {
         sync_deinit(&probe);

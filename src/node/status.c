@@ -206,6 +206,9 @@ struct json_t *node_lane_status(struct node_lane *l)
     }
     status_counts(l, out);
     status_checkpoint(l, out);
+    if (node_lane_sift(l) != NULL) {
+        (void)json_object_set_new(out, "sifted", node_sift_totals_to_json(&l->sift.totals));
+    }
     if (l->mirror != NULL) {
         (void)json_object_set_new(out, "between", node_mirror_status(l->mirror));
     }

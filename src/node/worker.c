@@ -370,6 +370,11 @@ uint64_t node_worker_refused(const struct node_worker *w)
     return w->refused;
 }
 
+const struct node_sift *node_worker_sift(const struct node_worker *w)
+{
+    return w->sift.coder == NULL ? NULL : &w->sift;
+}
+
 void node_worker_traffic(const struct node_worker *w, uint32_t lane, uint64_t *sent_out,
                          uint64_t *received_out)
 {

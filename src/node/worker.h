@@ -73,6 +73,8 @@ struct node_worker_config {
     const struct node_pace *paces; /* By lane, instead; outlives the worker. May be NULL. */
     uint32_t paces_count;
     const struct node_worker_witness *witness; /* May be NULL. */
+    const struct codec_costs *costs;           /* As in node_sift_open(). */
+    int64_t (*mono_ns)(void);
     /* Something that people may want to know: a lane is unreachable, was found again, rebased. May
      * be NULL. */
     void (*notice)(const char *text, void *user);
@@ -181,6 +183,10 @@ const float *node_worker_held(const struct node_worker *w, uint16_t table, uint3
 
 /* Broadcast by trees: what was passed on to other workers, and what was not, for want of room. */
 void node_worker_passed(const struct node_worker *w, uint64_t *passed_out, uint64_t *unpassed_out);
+
+/* How that is done, and how much of it; NULL: nothing is sifted in this site, or it is not known
+ * yet. */
+const struct node_sift *node_worker_sift(const struct node_worker *w);
 
 /* How long a lane has not been reached; zero: all are. */
 int64_t node_worker_away_ns(const struct node_worker *w);

@@ -232,7 +232,7 @@ static void link_site_known(struct node_call *call, enum err rc, const json_t *f
             rc = node_relay_listen(w);
         }
         if (rc == OK && (w->site.push.on || w->site.broadcast.on) && w->sift.coder == NULL) {
-            rc = node_sift_open(&w->sift, &w->site.push);
+            rc = node_sift_open(&w->sift, &w->site.push, w->config.costs, w->config.mono_ns);
         }
         if (rc == OK) {
             w->begun = json_is_true(json_object_get(fields, "begun"));

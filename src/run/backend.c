@@ -185,6 +185,11 @@ void run_site(const struct run_file *f, uint32_t site, struct node_site *site_ou
     (void)snprintf(site_out->name, sizeof(site_out->name), "%s", s->name);
 }
 
+bool run_sifts(const struct run_file *f)
+{
+    return f->sync.push.on || f->sync.broadcast.on;
+}
+
 struct app_config run_app_config(const struct run_file *f, uint32_t rank)
 {
     return (struct app_config){

@@ -1,5 +1,6 @@
 /* What members of a run of processes say of themselves, and what lanes say of them. */
 
+#include "node/control.h"
 #include "run/live_state.h"
 
 #include <inttypes.h>
@@ -81,6 +82,7 @@ static void live_worker_clock(struct live_member *m, const json_t *event)
         return;
     }
     live_worker_sizes(event, &c);
+    (void)node_sift_totals_from_json(json_object_get(event, "sifted"), &c.sifted);
     c.clock = (uint64_t)clock;
     c.next = (uint64_t)next;
     c.ended_ns = live_when(m, event);

@@ -3,6 +3,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "node/control.h"
 #include "run/live_state.h"
 #include "run/sites_file.h"
 
@@ -184,6 +185,18 @@ const struct run_share *live_sites_shares(struct live *l)
         }
     }
     return l->shares;
+}
+
+struct node_sift_totals live_sites_sifted(const struct live *l)
+{
+    struct node_sift_totals sum = {0}, one;
+
+    for (uint32_t i = 0; i < sites_lanes(l); i++) {
+        if (node_sift_totals_from_json(json_object_get(l->statuses[i], "sifted"), &one)) {
+            node_sift_totals_add(&sum, &one);
+        }
+    }
+    return sum;
 }
 
 /* Who waits for whom: a site's readers for another site? */

@@ -50,7 +50,9 @@ struct run_outcome {
     struct err_text note;
     double insignificant;    /* Part of the elements of all sites, 0 to 1. */
     double small[RUN_PARTS]; /* Part of all single changes of workers, 0 to 1, by run_parts[]. */
-    double compute_s;        /* Sums over all workers, as the next two. */
+    double sent;             /* Part of the elements that members of sites sifted, 0 to 1. */
+    double codec_s;          /* Compression: sum over all workers, as the next three. */
+    double compute_s;
     double read_s;
     double end_s;
     double waited_clock_s;   /* Sums over all sites: readers waited for another site's clock, */

@@ -36,6 +36,9 @@ static const char whole[] =
     "             {\"shared\": {\"elements_judged\": 300, \"elements_sent\": 10,"
     "                           \"waited_clock_s\": 4, \"waited_barrier_s\": 5,"
     "                           \"waited_room_s\": 6}}],"
+    " \"codec_seconds\": 1.5,"
+    " \"sifted\": {\"elements\": 30, \"kept\": 6,"
+    "              \"servers\": {\"elements\": 10, \"kept\": 4}},"
     " \"budget\": {\"max_usd\": null, \"max_gb\": 5, \"used_gb\": 3, \"bound\": true}}";
 
 static enum err parse(const char *json, struct run_outcome *out, struct err_text *text)
@@ -65,6 +68,7 @@ static void test_a_summary_is_read(void **state)
     assert_true(o.priced && o.cost.total == 6 && o.cost.waiting == 2);
     assert_true(o.read_s == 11 && o.compute_s == 22 && o.end_s == 33);
     assert_true(o.insignificant == 0.95);
+    assert_true(o.sent == 0.25 && o.codec_s == 1.5);
     assert_true(o.waited_clock_s == 5 && o.waited_barrier_s == 7 && o.waited_room_s == 9);
     assert_true(o.has_budget && isnan(o.budget.max_usd) && o.budget.max_gb == 5 && o.budget.bound);
 }
@@ -82,6 +86,7 @@ static void test_what_is_not_there_is_not_made_up(void **state)
                      OK);
     assert_false(o.priced || o.has_budget);
     assert_true(isnan(o.objective) && isnan(o.insignificant) && isnan(o.move_s));
+    assert_true(isnan(o.sent) && isnan(o.codec_s));
     assert_true(o.scale == 1);
     assert_null(strchr(o.note.text, '\033'));
 }

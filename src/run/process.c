@@ -1,6 +1,7 @@
 #include "run/process.h"
 
 #include "base/buf.h"
+#include "loop/clock.h"
 #include "loop/driver.h"
 #include "net/entropy.h"
 #include "net/socket.h"
@@ -255,6 +256,7 @@ static enum err process_open_node(struct run_process *p, struct err_text *text)
         .pace_bytes_per_s = c->pace_bytes_per_s,
         .paces = c->paces,
         .paces_count = c->paces_count,
+        .mono_ns = clock_mono_ns,
         .notice = process_notice,
         .user = p,
     };

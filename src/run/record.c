@@ -591,6 +591,38 @@ static void record_move(const struct run_picture *p, json_t *summary)
                               priced ? record_usd(machines + transfer) : json_null());
 }
 
+/* Bytes are as at full size; so is time in the simulator. */
+static json_t *record_sifted_of(const struct run_file *f, const struct node_sift_totals *sifted)
+{
+    return json_pack("{s:I, s:I, s:I}", "elements", (json_int_t)sifted->elements, "kept",
+                     (json_int_t)sifted->kept, "bytes",
+                     (json_int_t)run_bytes_full(sifted->bytes, f));
+}
+
+static double record_codec_s(const struct node_sift_totals *sifted)
+{
+    return (double)(sifted->encode_ns + sifted->decode_ns) * 1e-9;
+}
+
+/* What workers and servers held back inside of their sites. */
+static void record_sifted(const struct run_picture *p, json_t *summary)
+{
+    struct node_sift_totals workers = run_tally_sifted(p->tally);
+    bool sifts = run_sifts(p->file);
+    json_t *sifted = json_null();
+
+    if (sifts) {
+        json_t *servers = record_sifted_of(p->file, &p->served);
+
+        sifted = record_sifted_of(p->file, &workers);
+        (void)json_object_set_new(servers, "codec_seconds", json_real(record_codec_s(&p->served)));
+        (void)json_object_set_new(sifted, "servers", servers);
+    }
+    (void)json_object_set_new(summary, "codec_seconds",
+                              sifts ? json_real(record_codec_s(&workers)) : json_null());
+    (void)json_object_set_new(summary, "sifted", sifted);
+}
+
 /* The ground of a real run, and what the simulator says of it. */
 static void record_ground(const struct run_picture *p, json_t *summary)
 {
@@ -632,6 +664,7 @@ struct json_t *run_summary(const struct run_picture *p, const char *backend,
                                   ? json_null()
                                   : json_integer((json_int_t)p->background_bytes));
     if (summary != NULL) {
+        record_sifted(p, summary);
         record_move(p, summary);
         record_money(p, summary);
         record_ground(p, summary);

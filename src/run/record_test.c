@@ -233,6 +233,11 @@ static json_t *summary_of_sites(const char *price, const char *rest)
                               .next = 2,
                               .compute_ns = 1000000000,
                               .read_ns = 500000000,
+                              .sifted = {.elements = 100,
+                                         .kept = 10,
+                                         .bytes = 80,
+                                         .encode_ns = 1000000000,
+                                         .decode_ns = 500000000},
                               .end_ns = 1500000000};
     struct run_result result = {.end = RUN_END_GOAL};
     char text[1024];
@@ -248,6 +253,8 @@ static json_t *summary_of_sites(const char *price, const char *rest)
     f.traffic.bytes[1] = 1000000000;
     f.traffic.bytes[2] = 1000000000;
     f.picture.shares = shares;
+    f.picture.served = (struct node_sift_totals){
+        .elements = 50, .kept = 20, .bytes = 160, .encode_ns = 500000000, .decode_ns = 250000000};
     summary = (json_t *)run_summary(&f.picture, "sim", &result);
     assert_non_null(summary);
     folder_close(&f);
@@ -286,6 +293,29 @@ static void test_sites_have_their_parts_of_the_summary(void **state)
     assert_true(usd(budget, "used_usd") == 0.75);
     assert_true(json_is_true(json_object_get(budget, "bound")));
     assert_true(json_is_true(json_object_get(budget, "holds")));
+    json_decref(summary);
+}
+
+static void test_what_was_sifted_is_in_the_summary(void **state)
+{
+    json_t *summary = summary_of_sites(
+        "", "sync: {delivery: broadcast, filter: dvf:delta=1}\nlinks: {scale: 1/2}\n");
+    const json_t *sifted = json_object_get(summary, "sifted");
+    const json_t *servers = json_object_get(sifted, "servers");
+
+    (void)state;
+    assert_true(usd(summary, "codec_seconds") == 4.5); /* Of three workers. */
+    assert_int_equal(json_integer_value(json_object_get(sifted, "elements")), 300);
+    assert_int_equal(json_integer_value(json_object_get(sifted, "kept")), 30);
+    assert_int_equal(json_integer_value(json_object_get(sifted, "bytes")), 480); /* Full size. */
+    assert_int_equal(json_integer_value(json_object_get(servers, "elements")), 50);
+    assert_int_equal(json_integer_value(json_object_get(servers, "kept")), 20);
+    assert_int_equal(json_integer_value(json_object_get(servers, "bytes")), 320);
+    assert_true(usd(servers, "codec_seconds") == 0.75);
+    json_decref(summary);
+    summary = summary_of_sites("", "");
+    assert_true(json_is_null(json_object_get(summary, "codec_seconds")));
+    assert_true(json_is_null(json_object_get(summary, "sifted")));
     json_decref(summary);
 }
 
@@ -370,8 +400,8 @@ static void test_every_key_and_column_that_is_written_is_documented(void **state
     object = json_loads(slurp(&f, "a/events.jsonl"), 0, NULL);
     check_keys(page, object);
     json_decref(object);
-    object = summary_of_sites(", price: 0.25", "budget: {max_gb: 5}\n");
-    assert_int_equal(json_object_size(object), 33);
+    object = summary_of_sites(", price: 0.25", "budget: {max_gb: 5}\nsync: {push: dvf:delta=1}\n");
+    assert_int_equal(json_object_size(object), 35);
     check_keys(page, object);
     json_decref(object);
     folder_close(&f);
@@ -490,6 +520,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_record_has_all_its_files),
         cmocka_unit_test(test_sites_have_their_parts_of_the_summary),
+        cmocka_unit_test(test_what_was_sifted_is_in_the_summary),
         cmocka_unit_test(test_what_has_no_price_is_null_and_is_named),
         cmocka_unit_test(test_every_key_and_column_that_is_written_is_documented),
         cmocka_unit_test(test_a_record_is_not_written_over),

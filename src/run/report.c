@@ -240,6 +240,20 @@ static void report_tile_waiting(const struct run_reading *r, struct text *out)
     run_page_tile(out, "waiting", value.chars, "of the workers' time");
 }
 
+/* What members of sites held back, and what it took them. */
+static void report_tile_sifted(const struct run_reading *r, struct text *out)
+{
+    struct report_words value, more;
+
+    if (!r->finished || !isfinite(r->outcome.codec_s)) {
+        return;
+    }
+    run_page_percent(report_words(&value), r->outcome.sent);
+    text_add(report_words(&more), "of all entries; compressing took workers ");
+    figure_time(r->outcome.codec_s, &more.text);
+    run_page_tile(out, "sent inside", value.chars, more.chars);
+}
+
 static void report_tiles(const struct run_reading *r, struct text *out)
 {
     struct report_words value, more;
@@ -263,6 +277,7 @@ static void report_tiles(const struct run_reading *r, struct text *out)
     run_page_tile(out, "between regions", value.chars, more.chars);
     report_tile_cost(r, out);
     report_tile_waiting(r, out);
+    report_tile_sifted(r, out);
     text_add(out, "</div>\n");
 }
 

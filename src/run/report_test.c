@@ -170,6 +170,20 @@ static void test_a_real_run_has_the_simulators_word_and_says_if_it_is_not_valid(
     run_reading_free(r);
 }
 
+static void test_what_was_sifted_has_a_tile(void **state)
+{
+    struct run_reading *r = load(FIXED);
+    struct text page;
+
+    (void)state;
+    r->outcome.sent = 0.125;
+    r->outcome.codec_s = 2.5;
+    print(r, &page);
+    expect(&page, "of all entries; compressing took workers 2.5 s");
+    text_deinit(&page);
+    run_reading_free(r);
+}
+
 static void test_a_link_above_its_rate_has_another_colour(void **state)
 {
     struct run_reading *r = load(FIXED);
@@ -353,6 +367,7 @@ int main(void)
         cmocka_unit_test(test_the_page_needs_nothing_from_elsewhere),
         cmocka_unit_test(test_the_page_says_what_the_record_says),
         cmocka_unit_test(test_a_real_run_has_the_simulators_word_and_says_if_it_is_not_valid),
+        cmocka_unit_test(test_what_was_sifted_has_a_tile),
         cmocka_unit_test(test_a_link_above_its_rate_has_another_colour),
         cmocka_unit_test(test_an_unfinished_run_is_shown_as_far_as_it_came),
         cmocka_unit_test(test_a_run_that_failed_says_why_and_its_words_stay_words),

@@ -37,6 +37,7 @@ struct sim_trainee {
     struct run_state *state;
     struct run_trainer *trainer;
     struct loop_timer timer; /* The step takes its time. */
+    int64_t codec_ns;        /* What sifting has cost so far, and steps have taken. */
     bool done;
 };
 
@@ -64,6 +65,7 @@ struct sim_run {
     uint32_t done;
     uint64_t judged; /* The clock of the last score that was looked at. */
     struct run_judge judge;
+    struct codec_costs costs;
     bool over; /* It has ended the run: how is in the next. What ends from then on is not news. */
     struct run_result verdict;
     int64_t move_ns;                 /* How long data was moved before. */
@@ -152,6 +154,19 @@ static void sim_joined(struct run_trainer *t, uint64_t clock, void *user)
     sim_event(w->run, "joined", w->name, "from clock %" PRIu64, clock);
 }
 
+/* Compression is computing too: what it cost since the last step, that one takes longer. */
+static double sim_codec_s(struct sim_trainee *w)
+{
+    const struct node_sift *sift = node_worker_sift(w->worker->node);
+    int64_t before_ns = w->codec_ns;
+
+    if (sift == NULL) {
+        return 0;
+    }
+    w->codec_ns = sift->totals.encode_ns + sift->totals.decode_ns;
+    return (double)(w->codec_ns - before_ns) * 1e-9;
+}
+
 /* The step is computed at once; that it takes its time is for the others to see. */
 static void sim_due(struct run_trainer *t, void *user)
 {
@@ -163,11 +178,12 @@ static void sim_due(struct run_trainer *t, void *user)
 
     run_trainer_compute(t, &flops, &seconds);
     if (steps && measured != NULL) {
-        seconds = (double)measured[w->rank] * 1e-9;
+        seconds = (double)measured[w->rank] * 1e-9 + sim_codec_s(w);
     } else if (steps && c->time_ns > 0) {
-        seconds = (double)c->time_ns * 1e-9 * w->slowdown;
+        seconds = ((double)c->time_ns * 1e-9 + sim_codec_s(w)) * w->slowdown;
     } else {
-        seconds = (seconds + flops / (c->gflops * 1e9)) * w->slowdown;
+        seconds = (seconds + flops / (c->gflops * 1e9) + (steps ? sim_codec_s(w) : (double)0)) *
+                  w->slowdown;
     }
     loop_timer_start_in(&w->timer, (int64_t)(seconds * 1e9));
 }
@@ -304,6 +320,7 @@ static enum err sim_brain_start(struct sim_worker *worker, void *user)
     enum err rc;
 
     w->worker = worker;
+    w->codec_ns = 0;
     if (w->done) {
         return OK;
     }
@@ -490,11 +507,28 @@ static int64_t sim_heartbeat_ns(const struct run_file *f)
     return (int64_t)((every_s < SIM_HEARTBEAT_S_MAX ? every_s : SIM_HEARTBEAT_S_MAX) * 1e9);
 }
 
+/* The chunks of a small model are small, and links are slow for that: so is compression. A model of
+ * real processes compresses as fast as these do. */
+static void sim_costs(struct sim_run *r)
+{
+    double factor = r->options.compute_ns != NULL ? 1 : 1 / r->f->links.scale;
+    uint32_t ps[sizeof(r->costs) / sizeof(uint32_t)];
+
+    memcpy(ps, &codec_costs_default, sizeof(ps));
+    for (size_t i = 0; i < sizeof(ps) / sizeof(ps[0]); i++) {
+        double cost = (double)ps[i] * factor + 0.5;
+
+        ps[i] = cost < (double)UINT32_MAX ? (uint32_t)cost : UINT32_MAX;
+    }
+    memcpy(&r->costs, ps, sizeof(ps));
+}
+
 static enum err sim_build_site(struct sim_run *r, uint32_t index)
 {
     const struct run_file *f = r->f;
     const struct run_site *s = &f->sites[index];
     struct sim_cluster_config config = {.between = run_between_at(r->betweens, index),
+                                        .costs = &r->costs,
                                         .heartbeat_ns = sim_heartbeat_ns(f)};
     enum err rc;
 
@@ -531,6 +565,7 @@ static enum err sim_build(struct sim_run *r, struct err_text *text)
     const struct run_file *f = r->f;
     enum err rc = run_tally_create(f->workers, sim_row, r, &r->tally);
 
+    sim_costs(r);
     r->workers = mem_calloc(f->workers, sizeof(*r->workers));
     r->states = mem_calloc(f->workers, sizeof(*r->states));
     r->parts = mem_calloc(f->sites_count, sizeof(*r->parts));
@@ -745,6 +780,21 @@ static void sim_count_shares(struct sim_run *r)
     }
 }
 
+static struct node_sift_totals sim_served(const struct sim_run *r)
+{
+    struct node_sift_totals sum = {0};
+
+    for (uint32_t i = 0; i < r->f->sites_count * r->f->lanes; i++) {
+        struct node_lane *lane =
+            sim_cluster_lane(r->parts[i / r->f->lanes].cluster, i % r->f->lanes);
+
+        if (lane != NULL && node_lane_sift(lane) != NULL) {
+            node_sift_totals_add(&sum, &node_lane_sift(lane)->totals);
+        }
+    }
+    return sum;
+}
+
 static void sim_over(struct sim_run *r, struct run_sim_result *out)
 {
     r->over = true;
@@ -760,6 +810,7 @@ static void sim_over(struct sim_run *r, struct run_sim_result *out)
         struct run_picture picture;
 
         sim_paint(r, &picture);
+        picture.served = sim_served(r);
         if (r->f->sites_count > 1) {
             sim_count_shares(r);
             picture.shares = r->shares;

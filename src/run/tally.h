@@ -42,6 +42,7 @@ struct run_tally_worker {
     double samples;
     uint64_t elements; /* As in struct run_clock. */
     uint64_t large[RUN_PARTS];
+    struct node_sift_totals sifted;
     int64_t read_ns;
     int64_t compute_ns;
     int64_t end_ns;
@@ -89,6 +90,9 @@ struct run_tally_score {
 };
 const struct run_tally_score *run_tally_score(const struct run_tally *t);
 const double *run_tally_history(const struct run_tally *t, uint32_t *count_out);
+
+/* What all workers sifted together. */
+struct node_sift_totals run_tally_sifted(const struct run_tally *t);
 
 /* The part of their time that workers waited, for parameters or for others, 0 to 1. */
 double run_tally_waiting(const struct run_tally *t);

@@ -243,11 +243,22 @@ static bool trainer_judges(const struct run_trainer *t)
             (t->config.clocks != 0 && ended >= t->config.clocks));
 }
 
+static void trainer_sifted(struct run_trainer *t)
+{
+    const struct node_sift *sift = node_worker_sift(t->config.node);
+
+    if (sift != NULL) {
+        t->now.sifted = node_sift_totals_since(&sift->totals, &t->sifted);
+        t->sifted = sift->totals;
+    }
+}
+
 /* The clock has ended, perhaps for nothing. */
 static void trainer_ended(struct run_trainer *t)
 {
     trainer_count(t, &t->now.end_ns);
     t->now.ended_ns = trainer_now(t);
+    trainer_sifted(t);
     t->now.next = t->ops[0].value;
     t->now.rebased =
         t->now.next != t->clock + 1 || node_worker_rebases(t->config.node) != t->rebases;

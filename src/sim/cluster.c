@@ -224,6 +224,7 @@ static enum err cluster_lane_start(struct cluster_server *s, uint32_t index)
         .heartbeat_ns = c->config.heartbeat_ns,
         .trace = cluster_trace,
         .witness = c->config.witness == NULL ? NULL : &cluster_witness,
+        .costs = c->config.costs,
         .user = s,
     };
     struct err_text text;
@@ -335,6 +336,7 @@ static enum err cluster_worker_start(struct sim_host *host, void *user)
         .relay = cluster_address(sim_host_name(host), 0),
         .notice = cluster_notice,
         .witness = c->config.worker_witness,
+        .costs = c->config.costs,
         .user = w,
     };
     enum err rc = obs_registry_create(CLUSTER_SERIES, &w->registry);

@@ -25,6 +25,7 @@ struct sim_cluster_config {
     void *witness_user;
     /* May be NULL. Its user is the struct sim_worker. */
     const struct node_worker_witness *worker_witness;
+    const struct codec_costs *costs; /* Of all members; outlive the cluster. NULL: the default. */
 };
 
 /* What a worker does. Called on the host. */
