@@ -488,14 +488,19 @@ static enum err sim_build_worker(struct sim_run *r, uint32_t site, uint32_t inde
 {
     const struct run_group *g = run_worker_group(r->f, index);
     struct sim_trainee *w = &r->workers[index];
+    enum err rc;
 
     w->run = r;
     w->rank = index;
     w->slowdown = g->slowdown;
     (void)snprintf(w->name, sizeof(w->name), "w%u", index);
-    return sim_cluster_add_worker(r->parts[site].cluster, w->name,
-                                  sim_world_region_at(r->world, g->region), (uint16_t)g->streams,
-                                  &sim_brain, w);
+    rc = sim_cluster_add_worker(r->parts[site].cluster, w->name,
+                                sim_world_region_at(r->world, g->region), (uint16_t)g->streams,
+                                &sim_brain, w);
+    if (rc == OK) {
+        sim_cluster_rack_worker(r->parts[site].cluster, g->agg, g->edge);
+    }
+    return rc;
 }
 
 /* Heartbeats do not shrink with the model: at scale they would fill links that they are nothing to
@@ -538,6 +543,9 @@ static enum err sim_build_site(struct sim_run *r, uint32_t index)
         rc = sim_cluster_add_server(r->parts[index].cluster, f->servers[i].name,
                                     sim_world_region_at(r->world, f->servers[i].region),
                                     f->servers[i].lanes);
+        if (rc == OK) {
+            sim_cluster_rack_server(r->parts[index].cluster, f->servers[i].agg, f->servers[i].edge);
+        }
     }
     for (uint32_t i = s->workers_first; i < s->workers_first + s->workers && rc == OK; i++) {
         rc = sim_build_worker(r, index, i);

@@ -28,6 +28,7 @@ struct cluster_server {
     struct pki_identity identity;
     struct sim_transport transport;
     struct obs_registry *registry;
+    const char *agg, *edge;
     struct node_lane *lanes[NODE_LANES_MAX];
     struct store *stores[NODE_LANES_MAX];
 };
@@ -39,6 +40,7 @@ struct cluster_worker {
     struct obs_registry *registry;
     struct buf_pool *pool;
     uint16_t streams;
+    const char *agg, *edge;
     const struct sim_brain *brain;
     void *brain_user;
 };
@@ -219,6 +221,8 @@ static enum err cluster_lane_start(struct cluster_server *s, uint32_t index)
         .number = s->first + index,
         .listen = cluster_address(sim_host_name(s->host), index),
         .first = cluster_address(sim_host_name(c->servers[0]->host), 0),
+        .agg = s->agg,
+        .edge = s->edge,
         .grace_ns = c->config.grace_ns,
         .restore_ns = c->config.restore_ns,
         .heartbeat_ns = c->config.heartbeat_ns,
@@ -334,6 +338,8 @@ static enum err cluster_worker_start(struct sim_host *host, void *user)
         .heartbeat_ns = c->config.heartbeat_ns,
         .first = cluster_address(sim_host_name(c->servers[0]->host), 0),
         .relay = cluster_address(sim_host_name(host), 0),
+        .agg = w->agg,
+        .edge = w->edge,
         .notice = cluster_notice,
         .witness = c->config.worker_witness,
         .costs = c->config.costs,
@@ -390,6 +396,18 @@ enum err sim_cluster_add_worker(struct sim_cluster *c, const char *name, struct 
     }
     c->workers[c->workers_count++] = w;
     return OK;
+}
+
+void sim_cluster_rack_server(struct sim_cluster *c, const char *agg, const char *edge)
+{
+    c->servers[c->servers_count - 1]->agg = agg;
+    c->servers[c->servers_count - 1]->edge = edge;
+}
+
+void sim_cluster_rack_worker(struct sim_cluster *c, const char *agg, const char *edge)
+{
+    c->workers[c->workers_count - 1]->agg = agg;
+    c->workers[c->workers_count - 1]->edge = edge;
 }
 
 void sim_cluster_set_witness(struct sim_cluster *c, void *user)

@@ -63,6 +63,11 @@ MUST_USE enum err sim_cluster_add_worker(struct sim_cluster *c, const char *name
                                          struct sim_region *region, uint16_t streams,
                                          const struct sim_brain *brain, void *user);
 
+/* Where the last server or worker that was added is, for trees: text that outlives the cluster, or
+ * NULL. */
+void sim_cluster_rack_server(struct sim_cluster *c, const char *agg, const char *edge);
+void sim_cluster_rack_worker(struct sim_cluster *c, const char *agg, const char *edge);
+
 /* Who sees what the lanes do; before the start. */
 void sim_cluster_set_witness(struct sim_cluster *c, void *user);
 
