@@ -94,6 +94,9 @@ STRAIT_API const char *strait_last_error(const strait *s);
  *     pool_mb    most memory for what is collected, sent and received, in MiB (1024)
  *     cache_mb   most memory for rows that were read, in MiB (256)
  *     pace       most to send to each server, as "100mbit" or "20MB/s"
+ *     relay      where to listen for other workers if sums go by trees, as "tls://HOST:PORT", or
+ *                "off"; default: any port, where the servers are reached from
+ *     agg, edge  names of the switches that this machine is behind, for trees
  */
 STRAIT_API int strait_open(const char *options, strait **out);
 

@@ -254,6 +254,8 @@ static enum err server_open(struct server *s, struct err_text *text)
         .store = p->store,
         .options = {.detours = s->ctx->detours},
         .pace_bytes_per_s = p->pace_bytes_per_s,
+        .agg = p->agg,
+        .edge = p->edge,
         .in_flight_bytes = p->in_flight_bytes,
         .events = &server_events,
         .trace = log_enabled("node", LOG_INFO) ? server_trace : NULL,
@@ -436,6 +438,9 @@ static const struct cli_option server_options[] = {
      .max = 100, .help = "checkpoints to keep of each shard"},
     {.name = "pace", .placeholder = "RATE", .kind = CLI_RATE,
      .help = "send at most so fast to each worker"},
+    {.name = "agg", .placeholder = "NAME",
+     .help = "the aggregation switch that this server is behind, for trees"},
+    {.name = "edge", .placeholder = "NAME", .help = "and the switch of its rack"},
     {.name = "in-flight", .placeholder = "SIZE", .kind = CLI_SIZE, .min = 8 << 20,
      .max = INT64_C(1) << 40,
      .help = "most memory for what comes, waits and goes, beside twice the tables; default: 64 MiB "

@@ -32,6 +32,7 @@ struct server_plan {
     struct net_address first; /* Of a further server: where the first one is. */
     const char *store;        /* NULL: none. */
     uint64_t pace_bytes_per_s;
+    const char *agg, *edge;   /* NULL: not said. */
     uint64_t in_flight_bytes; /* Zero: by the number of workers. */
     struct run_sites *sites;  /* Other sites; NULL: there are none. */
     int64_t status_every_ns;  /* Zero: not said. */

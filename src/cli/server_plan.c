@@ -107,6 +107,8 @@ enum cli_exit server_plan_read(struct cli_context *ctx, struct server_plan *out)
 
     *out = (struct server_plan){.store = cli_text(ctx, "store"),
                                 .pace_bytes_per_s = (uint64_t)cli_number(ctx, "pace") / 8,
+                                .agg = cli_text(ctx, "agg"),
+                                .edge = cli_text(ctx, "edge"),
                                 .in_flight_bytes = (uint64_t)cli_number(ctx, "in-flight"),
                                 .status_every_ns = cli_number(ctx, "status-every") * 1000};
     status = plan_place(ctx, out);

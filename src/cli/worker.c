@@ -400,8 +400,9 @@ static enum cli_exit worker_door(struct cli_context *ctx, struct run_process_con
             .key_path = files->key,
             .ca_path = files->ca,
             .crl_path = files->crl[0] != '\0' ? files->crl : NULL,
-            .roles_accepted = WIRE_ROLE_SERVER,
-            .roles_dialled = WIRE_ROLE_SERVER,
+            /* Workers too: in a tree they pass sums on to each other. */
+            .roles_accepted = WIRE_ROLE_WORKER,
+            .roles_dialled = WIRE_ROLE_SERVER | WIRE_ROLE_WORKER,
             .options = {.detours = ctx->detours},
         };
     }
@@ -476,6 +477,18 @@ static enum cli_exit worker_over(struct worker *w, const struct run_process_resu
     return r->rc == OK ? CLI_DONE : worker_signal == SIGTERM ? CLI_TERMINATED : CLI_INTERRUPTED;
 }
 
+/* Where other workers reach this one, if the site has trees. */
+static enum cli_exit worker_relay(struct cli_context *ctx, struct run_process_config *config)
+{
+    const char *relay = cli_text(ctx, "relay");
+
+    if (relay == NULL) {
+        return CLI_DONE;
+    }
+    config->relay_off = strcmp(relay, "off") == 0;
+    return config->relay_off ? CLI_DONE : security_address(ctx, "relay", relay, &config->relay);
+}
+
 static enum cli_exit worker_run(struct cli_context *ctx)
 {
     static struct worker w; /* Too large for the stack. */
@@ -487,6 +500,8 @@ static enum cli_exit worker_run(struct cli_context *ctx)
         .compute_ns = cli_number(ctx, "compute-time") * 1000,
         .patience_ns = cli_number(ctx, "patience") * 1000,
         .pace_bytes_per_s = (uint64_t)cli_number(ctx, "pace") / 8,
+        .agg = cli_text(ctx, "agg"),
+        .edge = cli_text(ctx, "edge"),
         .events = &worker_events,
         .interrupted = worker_interrupted,
         .user = &w,
@@ -510,6 +525,9 @@ static enum cli_exit worker_run(struct cli_context *ctx)
     }
     if (status == CLI_DONE) {
         status = worker_state(ctx, &config);
+    }
+    if (status == CLI_DONE) {
+        status = worker_relay(ctx, &config);
     }
     if (status == CLI_DONE) {
         status = worker_door(ctx, &config, &files);
@@ -630,6 +648,15 @@ const struct cli_command cli_command_worker = {
              .placeholder = "RATE",
              .kind = CLI_RATE,
              .help = "send at most so fast to each lane"},
+            {.name = "relay",
+             .placeholder = "ADDRESS",
+             .help = "where to listen for other workers, in a site whose sums go by trees: "
+                     "tls://HOST:PORT or tcp://HOST:PORT; off: pass nothing on. Default: any port, "
+                     "where the servers are reached from"},
+            {.name = "agg",
+             .placeholder = "NAME",
+             .help = "the aggregation switch that this worker is behind, for trees"},
+            {.name = "edge", .placeholder = "NAME", .help = "and the switch of its rack"},
             {.name = "pace-lanes",
              .placeholder = "LANE=TO/FROM,...",
              .help = "for single lanes, in bytes per second: what is sent there, and what the lane "

@@ -60,8 +60,9 @@ static enum err open_tls(struct client *c, const struct client_options *o,
     struct net_tls_config tls = {.cert_path = files.cert,
                                  .key_path = files.key,
                                  .ca_path = files.ca,
-                                 .roles_accepted = WIRE_ROLE_SERVER,
-                                 .roles_dialled = WIRE_ROLE_SERVER};
+                                 /* Workers too: in a tree they pass sums on to each other. */
+                                 .roles_accepted = WIRE_ROLE_WORKER,
+                                 .roles_dialled = WIRE_ROLE_SERVER | WIRE_ROLE_WORKER};
     enum err rc = open_find(o, &files, text);
 
     if (rc != OK) {
@@ -115,6 +116,10 @@ static enum err open_worker(struct client *c, const struct client_options *o, st
         .first = o->join,
         .cache_bytes = o->cache_bytes,
         .pace_bytes_per_s = o->pace_bytes_per_s,
+        .relay = o->relay,
+        .relay_off = o->relay_off,
+        .agg = o->agg[0] != '\0' ? o->agg : NULL,
+        .edge = o->edge[0] != '\0' ? o->edge : NULL,
         .mono_ns = clock_mono_ns,
     };
     enum err rc = entropy_u64(&config.seed);

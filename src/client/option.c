@@ -18,9 +18,9 @@ enum {
 
 #define OPTION_MB UINT64_C(1048576)
 
-static const char *const option_open_keys[] = {"join",     "cert",    "name",     "site",
-                                               "rank",     "streams", "insecure", "pool_mb",
-                                               "cache_mb", "pace",    NULL};
+static const char *const option_open_keys[] = {"join",    "cert",     "name",    "site",     "rank",
+                                               "streams", "insecure", "pool_mb", "cache_mb", "pace",
+                                               "relay",   "agg",      "edge",    NULL};
 static const char *const option_table_keys[] = {"apply", "init", "combine", "chunk", NULL};
 
 /* How often "insecure" was said. */
@@ -238,10 +238,10 @@ static enum err option_join(const json_t *root, enum option_insecure insecure,
 
 static enum err option_names(const json_t *root, struct client_options *out, struct err_text *text)
 {
-    static const char *const keys[] = {"name", "site"};
-    char *places[] = {out->name, out->site};
+    static const char *const keys[] = {"name", "site", "agg", "edge"};
+    char *places[] = {out->name, out->site, out->agg, out->edge};
 
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
         enum err rc = option_text(root, keys[i], places[i], LIMIT_NAME_BYTES + 1, text);
 
         if (rc != OK) {
@@ -257,6 +257,26 @@ static enum err option_names(const json_t *root, struct client_options *out, str
         return err_text_set(text, ERR_INVALID,
                             "option \"site\": with TLS the certificate says the site; leave it "
                             "away");
+    }
+    return OK;
+}
+
+static enum err option_relay(const json_t *root, struct client_options *out, struct err_text *text)
+{
+    char word[NET_ADDRESS_BYTES] = "";
+    struct err_text why = {""};
+    enum err rc = option_text(root, "relay", word, sizeof(word), text);
+
+    out->relay_off = strcmp(word, "off") == 0;
+    if (rc != OK || word[0] == '\0' || out->relay_off) {
+        return rc;
+    }
+    if (net_address_parse(word, &out->relay, &why) != OK) {
+        return err_text_set(text, ERR_INVALID, "option \"relay\": %.400s; or \"off\"", why.text);
+    }
+    if (out->relay.scheme != out->join.scheme) {
+        return err_text_set(text, ERR_INVALID,
+                            "option \"relay\": it speaks as \"join\" does, with TLS or without");
     }
     return OK;
 }
@@ -286,6 +306,9 @@ enum err client_option_parse(const char *json, struct client_options *out, struc
     }
     if (rc == OK) {
         rc = option_pace(root, &o, text);
+    }
+    if (rc == OK) {
+        rc = option_relay(root, &o, text);
     }
     if (rc == OK) {
         rc = option_judge(&o, insecure, text);

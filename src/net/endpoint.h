@@ -143,6 +143,9 @@ bool net_peer_is_up(const struct net_peer *peer);
 bool net_peer_knew_us(const struct net_peer *peer);
 bool net_peer_dialled(const struct net_peer *peer);
 
+/* Where one that dialled us came from: an address without a port; empty: we dialled it. */
+const char *net_peer_source(const struct net_peer *peer);
+
 /* How many streams the session has, live or not. Data with table 0 and chunk i goes on stream
  * (i modulo this). */
 uint16_t net_peer_streams(const struct net_peer *peer);

@@ -293,6 +293,7 @@ static enum err net_greet_attach(struct net_stranger *s, struct net_peer *p,
         net_outbox_detach(&p->outbox, (uint8_t)slot->index);
         net_conn_abandon(old);
     }
+    (void)snprintf(p->source, sizeof(p->source), "%s", s->source.text);
     list_remove(&s->link);
     s->conn = NULL;
     slot->conn = conn;

@@ -610,6 +610,11 @@ bool net_peer_dialled(const struct net_peer *p)
     return p->dialled;
 }
 
+const char *net_peer_source(const struct net_peer *p)
+{
+    return p->source;
+}
+
 uint16_t net_peer_streams(const struct net_peer *p)
 {
     return p->streams;

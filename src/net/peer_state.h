@@ -46,6 +46,7 @@ struct net_peer {
     uint64_t pace_bytes_per_s;
     struct net_transport *transport;
     struct net_address address;
+    char source[64]; /* Of who dialled us: its last connection's. */
     struct pki_identity identity;
     uint64_t incarnation; /* Of the peer; zero: not met. */
     uint64_t session;     /* How many the one who dialled had dialled before. */

@@ -463,6 +463,11 @@ static void operate_text(const json_t *fields, const char *key, char *out, size_
     (void)snprintf(out, size, "%s", fits ? text : "");
 }
 
+static bool operate_is_any(const char *host)
+{
+    return strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
+}
+
 /* Where other workers reach it, and where it is. An address that is none is nobody's harm but of
  * those who would dial it. */
 static void operate_relay(struct node_session *s, const json_t *fields)
@@ -472,8 +477,15 @@ static void operate_relay(struct node_session *s, const json_t *fields)
     operate_text(fields, "relay", s->relay, sizeof(s->relay));
     operate_text(fields, "agg", s->agg, sizeof(s->agg));
     operate_text(fields, "edge", s->edge, sizeof(s->edge));
-    if (s->relay[0] != '\0' && net_address_parse(s->relay, &parsed, NULL) != OK) {
+    if (s->relay[0] == '\0') {
+        return;
+    }
+    if (net_address_parse(s->relay, &parsed, NULL) != OK) {
         s->relay[0] = '\0';
+    } else if (operate_is_any(parsed.host) && net_peer_source(s->peer)[0] != '\0') {
+        /* It listens everywhere: others reach it where it comes from. */
+        (void)snprintf(parsed.host, sizeof(parsed.host), "%s", net_peer_source(s->peer));
+        (void)net_address_format(&parsed, s->relay);
     }
 }
 

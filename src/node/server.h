@@ -41,7 +41,9 @@ struct node_server_config {
     struct net_socket_options options; /* Of its connections; with TLS they are in .tls. */
     const char *store;                 /* A folder; NULL: no checkpoints. */
     uint64_t pace_bytes_per_s;         /* Towards each peer; zero: no limit. */
-    uint64_t in_flight_bytes;          /* Of all its lanes, as in node/lane.h. */
+    const char *agg;                   /* As in node/lane.h. */
+    const char *edge;
+    uint64_t in_flight_bytes; /* Of all its lanes, as in node/lane.h. */
     const struct node_server_events *events;
     /* What happens on a lane, line by line. On the thread of that lane. May be NULL. */
     void (*trace)(uint32_t lane, const char *line, void *user);

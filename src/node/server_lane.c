@@ -81,6 +81,8 @@ static enum err server_lane_build(struct server_lane *l, struct err_text *text)
         .first = config->first,
         .store = l->store,
         .pace_bytes_per_s = config->pace_bytes_per_s,
+        .agg = config->agg,
+        .edge = config->edge,
         .in_flight_bytes = config->in_flight_bytes / config->lanes,
         .wall_us = clock_wall_us,
         .mono_ns = clock_mono_ns,

@@ -63,9 +63,12 @@ struct node_worker_config {
     uint32_t rank;            /* NODE_RANK_ANY: the site gives one. */
     uint16_t streams;         /* To each lane; zero: 1. */
     struct net_address first; /* Lane 0 of the site. */
-    struct net_address relay; /* Listen here for workers to pass sums on to; no host: do not. */
-    const char *relay_as;     /* The host that others reach it by; NULL: as bound. */
-    const char *agg;          /* Where this worker is, for trees; NULL: not said. */
+    /* Where to listen, in a site with trees, for workers to pass sums on to; no host: any port,
+     * where those come from who reach the servers. Others are told the address as bound; lanes know
+     * better if it is of all interfaces. */
+    struct net_address relay;
+    bool relay_off;  /* Nowhere. */
+    const char *agg; /* Where this worker is, for trees; NULL: not said. */
     const char *edge;
     int64_t heartbeat_ns;          /* Zero: the default. */
     uint64_t cache_bytes;          /* For rows, with pull delivery; zero: 256 MiB. */

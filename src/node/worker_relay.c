@@ -33,23 +33,39 @@ struct node_child {
     uint32_t capacity; /* Zero or a power of two. */
 };
 
+/* Any port, on the interface that the servers are reached by, or on all of that family. */
+static struct net_address relay_default(const struct node_worker *w)
+{
+    const struct net_address *first = &w->config.first;
+    struct net_address at = {.scheme = first->scheme};
+    bool loopback = strncmp(first->host, "127.", 4) == 0 || strcmp(first->host, "::1") == 0 ||
+                    strcmp(first->host, "localhost") == 0;
+    bool v6 = strchr(first->host, ':') != NULL;
+
+    (void)snprintf(at.host, sizeof(at.host), "%s",
+                   loopback && v6 ? "::1"
+                   : loopback     ? "127.0.0.1"
+                   : v6           ? "::"
+                                  : "0.0.0.0");
+    (void)snprintf(at.port, sizeof(at.port), "0");
+    return at;
+}
+
 enum err node_relay_listen(struct node_worker *w)
 {
     const struct node_worker_config *c = &w->config;
+    struct net_address at = c->relay.host[0] != '\0' ? c->relay : relay_default(w);
     struct err_text text = {""};
     struct net_address bound;
     enum err rc;
 
-    if (!node_feed_tree(w) || c->relay.host[0] == '\0' || w->relay[0] != '\0') {
+    if (!node_feed_tree(w) || c->relay_off || w->relay[0] != '\0' || at.scheme == NET_SCHEME_UNIX) {
         return OK;
     }
-    rc = net_endpoint_listen(w->endpoint, c->transport, &c->relay, &bound, &text);
+    rc = net_endpoint_listen(w->endpoint, c->transport, &at, &bound, &text);
     if (rc != OK) {
         node_worker_notice(w, "cannot pass sums on to other workers: %s", text.text);
         return rc == ERR_NOMEM ? rc : OK;
-    }
-    if (c->relay_as != NULL) {
-        (void)snprintf(bound.host, sizeof(bound.host), "%s", c->relay_as);
     }
     (void)net_address_format(&bound, w->relay);
     return OK;

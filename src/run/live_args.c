@@ -92,6 +92,16 @@ static void args_site(const struct live *l, uint32_t site, struct live_args *a)
     }
 }
 
+static void args_rack(const char *agg, const char *edge, struct live_args *a)
+{
+    if (agg != NULL) {
+        ARGS_PAIR(a, "agg", "%s", agg);
+    }
+    if (edge != NULL) {
+        ARGS_PAIR(a, "edge", "%s", edge);
+    }
+}
+
 static void args_server(const struct live_member *m, struct live_args *a)
 {
     const struct live *l = m->live;
@@ -110,6 +120,7 @@ static void args_server(const struct live_member *m, struct live_args *a)
     ARGS_PAIR(a, "index", "%u", m->number - s->servers_first);
     ARGS_PAIR(a, "lanes", "%s", lanes);
     ARGS_PAIR(a, "status-every", "%dms", LIVE_STATUS_MS);
+    args_rack(f->servers[m->number].agg, f->servers[m->number].edge, a);
     if (f->checkpoint.every > 0) {
         ARGS_PAIR(a, "store", "%s/checkpoints/%s", m->dir, m->name);
     }
@@ -135,6 +146,7 @@ static void args_worker(const struct live_member *m, struct live_args *a)
     ARGS_PAIR(a, "part", "%u", m->number);
     ARGS_PAIR(a, "workers", "%u", f->workers);
     ARGS_PAIR(a, "streams", "%u", run_worker_group(f, m->number)->streams);
+    args_rack(run_worker_group(f, m->number)->agg, run_worker_group(f, m->number)->edge, a);
     ARGS_PAIR(a, "job", "%s", f->job.name);
     if (f->job.data[0] != '\0') {
         ARGS_PAIR(a, "data", "%s", f->job.data);

@@ -43,6 +43,10 @@ struct run_process_config {
     uint64_t pace_bytes_per_s; /* As in node/worker.h. */
     const struct node_pace *paces;
     uint32_t paces_count;
+    struct net_address relay; /* As in node/worker.h, with the next. */
+    bool relay_off;
+    const char *agg;
+    const char *edge;
     int64_t compute_ns;    /* A step takes so long; zero: as long as it takes. */
     int64_t patience_ns;   /* Give up if a lane is not reached for so long; zero: never. */
     const char *state_dir; /* Where the job's own state is saved; NULL: nowhere. */
