@@ -6,7 +6,14 @@
 #include "base/rng.h"
 #include "plan/tree.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+/* How many times something is tried: less under valgrind. */
+static inline uint32_t testing_runs(uint32_t runs)
+{
+    return getenv("STRAIT_VALGRIND") != NULL ? (runs + 9) / 10 : runs;
+}
 
 enum { TESTING_WORKERS_MAX = 300, TESTING_SERVERS_MAX = 10 };
 

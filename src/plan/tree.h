@@ -48,6 +48,8 @@ struct plan_tree_problem {
     double leaf_cost;      /* Alpha. */
     const bool *leaf_only; /* Workers that must not have children; NULL: none. */
 
+    bool quick; /* For plan_tree_grow(): a part of the time, a tree that is a little dearer. */
+
     /* Children that a worker has in other trees. Among trees that cost the same, those are taken
      * in which children are more evenly spread, these included. NULL: not looked at. */
     const uint32_t *load;

@@ -184,11 +184,11 @@ uint32_t plan_core_leaves_least(const struct plan_core *c)
 
 uint32_t plan_core_firsts_least(const struct plan_core *c)
 {
-    uint64_t below = 0, level = 1; /* What hangs on a child of the root, itself included. */
+    uint64_t below = 1, level = 1; /* What hangs on a child of the root, itself included. */
 
-    for (uint32_t h = 0; h < c->depth && below < c->workers; h++) {
-        below += level;
+    for (uint32_t h = 1; h < c->depth && below < c->workers; h++) {
         level = level * c->degree > c->workers ? c->workers : level * c->degree;
+        below += level;
     }
     return (uint32_t)((c->workers + below - 1) / below);
 }

@@ -113,7 +113,8 @@ static enum err exact_take(struct plan_model *m, const struct plan_tree_effort *
         rc = rc == ERR_MALFORMED ? OK : rc; /* Then there is still the tree it began with. */
     }
     mem_free(parent);
-    if (bound > out->bound && (found->proven || !effort->relax)) {
+    /* A solver that was stopped knows less than it would have to for a bound above a tree. */
+    if (bound > out->bound && (found->proven || (!effort->relax && bound < out->objective))) {
         out->bound = bound < out->objective ? bound : out->objective;
     }
     out->optimal = out->objective - out->bound <= EXACT_GAP * out->objective;
@@ -160,7 +161,7 @@ enum err plan_tree_solve(const struct plan_tree_problem *p, const struct plan_tr
     if (rc != OK) {
         return rc;
     }
-    if (plan_model_columns(&c) <= PLAN_TREE_EDGES_MAX) {
+    if (plan_model_columns(&c) <= PLAN_TREE_VARIABLES_MAX) {
         out->method = effort->relax ? PLAN_TREE_HEURISTIC : PLAN_TREE_EXACT;
         rc = exact_search(&c, effort, parent_out, out);
     }

@@ -10,7 +10,7 @@
 #include "plan/tree.h"
 
 /* Variables of the model at most; larger problems get plan_tree_grow()'s answer. */
-enum { PLAN_TREE_EDGES_MAX = 100 * 1000 };
+enum { PLAN_TREE_VARIABLES_MAX = 50 * 1000 };
 
 struct plan_tree_effort {
     double seconds; /* At most, on the clock; not exact to the second for large problems. */

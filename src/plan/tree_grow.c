@@ -11,11 +11,12 @@
 /* Effort, counted and not timed: the answer does not depend on the machine. */
 enum {
     GROW_AHEAD_MAX = 4 * 1000 * 1000, /* Looks ahead at most, to begin with. */
-    GROW_STEPS = 6 * 1000,            /* Of wandering each time: at least, ... */
-    GROW_STEPS_EACH = 100,            /* ... and for each worker. */
+    GROW_STEPS = 12 * 1000,           /* Of wandering each time: at least, ... */
+    GROW_STEPS_EACH = 300,            /* ... and for each worker. */
     GROW_LOOKS = 100 * 1000,          /* At pairs of workers, after shaking: at least, ... */
-    GROW_LOOKS_EACH = 2,              /* ... and at each pair. */
-    GROW_SHAKES_IN_VAIN = 200,
+    GROW_LOOKS_EACH = 1,              /* ... and at each pair. */
+    GROW_QUICK = 10,                  /* All of that divided by. */
+    GROW_SHAKES_IN_VAIN = 400,
     GROW_SHAKE_STEPS = 3,
     GROW_ARRAYS = 8,
 };
@@ -163,10 +164,9 @@ static void grow_activate(struct plan_grow *g, uint32_t active)
     }
 }
 
-static void grow_polish(struct plan_grow *g)
+static uint64_t grow_effort(const struct plan_grow *g, uint64_t least, uint64_t wanted)
 {
-    plan_grow_improve(g);
-    (void)grow_keep(g);
+    return (wanted > least ? wanted : least) / (g->core->problem->quick ? GROW_QUICK : 1);
 }
 
 static void grow_shakes(struct plan_grow *g)
@@ -190,14 +190,13 @@ static void grow_shakes(struct plan_grow *g)
  * problem: so one after the other. */
 static void grow_wanders(struct plan_grow *g)
 {
-    static const double warmths[] = {0.5, 1, 2}; /* Of what an edge costs in the mean. */
-    uint64_t steps = (uint64_t)g->root * GROW_STEPS_EACH;
+    static const double warmths[] = {1, 2, 4}; /* Of what an edge costs in the mean. */
+    uint64_t steps = grow_effort(g, GROW_STEPS, (uint64_t)g->root * GROW_STEPS_EACH);
     double mean = grow_objective(g) / g->root;
 
     for (size_t i = 0; i < sizeof(warmths) / sizeof(warmths[0]); i++) {
-        plan_grow_wander(g, warmths[i] * mean, steps > GROW_STEPS ? steps : GROW_STEPS);
-        grow_activate(g, 1);
-        grow_polish(g);
+        plan_grow_wander(g, warmths[i] * mean, steps);
+        (void)grow_keep(g);
         grow_restore(g);
     }
 }
@@ -205,7 +204,6 @@ static void grow_wanders(struct plan_grow *g)
 static enum err grow_find(struct plan_grow *g)
 {
     uint64_t workers = g->root, classes = g->core->classes;
-    uint64_t looks = workers * workers * GROW_LOOKS_EACH;
     enum err rc = plan_grow_start(g, workers * classes * classes <= GROW_AHEAD_MAX);
 
     if (rc != OK) {
@@ -214,11 +212,12 @@ static enum err grow_find(struct plan_grow *g)
     memcpy(g->kept, g->parent, g->root * sizeof(*g->kept));
     g->cost = grow_objective(g);
     g->spread = grow_spread(g);
+    grow_wanders(g);
     g->looks = UINT64_MAX;
     grow_activate(g, 1);
-    grow_polish(g);
-    grow_wanders(g);
-    g->looks = looks > GROW_LOOKS ? looks : GROW_LOOKS;
+    plan_grow_improve(g);
+    (void)grow_keep(g);
+    g->looks = grow_effort(g, GROW_LOOKS, workers * workers * GROW_LOOKS_EACH);
     grow_shakes(g);
     grow_restore(g);
     return OK;

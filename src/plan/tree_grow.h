@@ -8,6 +8,8 @@
 
 #define PLAN_GROW_NONE UINT32_MAX
 
+enum { PLAN_GROW_LOAD_MAX = 1 << 20 }; /* More is the same: its squares are added up. */
+
 struct rng;
 
 /* Fields are private to src/plan. Arrays are of workers and the root, in one piece of memory. */
@@ -41,7 +43,10 @@ static inline uint32_t plan_grow_load(const struct plan_grow *g, uint32_t i)
 {
     const uint32_t *load = g->core->problem->load;
 
-    return load == NULL || i == g->root ? 0 : load[i];
+    if (load == NULL || i == g->root) {
+        return 0;
+    }
+    return load[i] < PLAN_GROW_LOAD_MAX ? load[i] : PLAN_GROW_LOAD_MAX;
 }
 
 /* Only the root is there. */

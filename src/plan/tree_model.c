@@ -52,10 +52,29 @@ static int model_narrow_row(const struct plan_model *m, uint32_t k, uint32_t h, 
            (int)(k * (c->depth - 1) + h - 1) * m->narrows + narrow;
 }
 
-/* Every rack and every aggregation has to be entered: by a worker whose parent is outside. */
-static int model_gate_row(const struct plan_model *m, uint32_t gate)
+enum { MODEL_GATE_ROWS_MAX = 8 }; /* Of each; more are of use only if nobody branches. */
+
+/* Every rack and every aggregation has to be entered, and who enters at depth h can have no more
+ * than holds[h] of it below itself: sum of min(holds[h], size) * entries[h] >= size. The same row
+ * divided by holds[j] and rounded up is stronger for some; j is .depth for the row itself. */
+static int model_gate_row(const struct plan_model *m, uint32_t gate, uint32_t j)
 {
-    return model_narrow_row(m, m->core->classes, 1, 0) + (int)gate;
+    return model_narrow_row(m, m->core->classes, 1, 0) + (int)(gate * m->core->depth + j - 1);
+}
+
+/* Rounded up to one and one it says no more than the row itself. */
+static bool model_gate_counts(const struct plan_model *m, uint32_t gate, uint32_t j)
+{
+    return j == m->core->depth ||
+           (m->holds[j] < m->gate_size[gate] && m->core->depth - j < MODEL_GATE_ROWS_MAX);
+}
+
+static uint32_t model_gate_weight(const struct plan_model *m, uint32_t gate, uint32_t held,
+                                  uint32_t j)
+{
+    uint32_t most = held < m->gate_size[gate] ? held : m->gate_size[gate];
+
+    return most / m->holds[j] + (most % m->holds[j] != 0); /* Rounded up. */
 }
 
 static void model_begin(struct plan_model *m, double most, double cost)
@@ -73,15 +92,27 @@ static void model_entry(struct plan_model *m, int row, double value)
     m->entries++;
 }
 
-static void model_add_gates(struct plan_model *m, uint32_t from, uint32_t to)
+/* Who is at depth @h enters @gate. */
+static void model_add_gate(struct plan_model *m, uint32_t gate, uint32_t class, uint32_t h)
+{
+    uint32_t held = m->core->leaf_only[class] ? 1 : m->holds[h];
+
+    for (uint32_t j = 1; j <= m->core->depth; j++) {
+        if (model_gate_counts(m, gate, j)) {
+            model_entry(m, model_gate_row(m, gate, j), model_gate_weight(m, gate, held, j));
+        }
+    }
+}
+
+static void model_add_gates(struct plan_model *m, uint32_t from, uint32_t to, uint32_t h)
 {
     uint32_t outside = m->core->classes;
 
     if (m->gates > 0 && from != to) {
-        model_entry(m, model_gate_row(m, to), 1);
+        model_add_gate(m, to, to, h);
     }
     if (m->gates > 0 && (from == outside || m->group[from] != m->group[to])) {
-        model_entry(m, model_gate_row(m, m->core->classes + m->group[to]), 1);
+        model_add_gate(m, outside + m->group[to], to, h);
     }
 }
 
@@ -92,7 +123,7 @@ static void model_add_x(struct plan_model *m, uint32_t k, uint32_t h)
     model_begin(m, plan_core_count(c, k), h == 1 ? plan_core_cost(c, c->classes, k) : 0);
     if (h == 1) {
         model_entry(m, MODEL_FIRSTS, 1);
-        model_add_gates(m, c->classes, k);
+        model_add_gates(m, c->classes, k, 1);
     }
     model_entry(m, MODEL_CLASSES + (int)k, 1);
     if (h > 1) {
@@ -134,7 +165,7 @@ static void model_add_y(struct plan_model *m, uint32_t k, uint32_t l, uint32_t h
     if (m->narrow[l] >= 0) {
         model_entry(m, model_narrow_row(m, k, h, m->narrow[l]), 1);
     }
-    model_add_gates(m, k, l);
+    model_add_gates(m, k, l, h + 1);
 }
 
 static void model_add_columns(struct plan_model *m)
@@ -179,8 +210,14 @@ static void model_bound_rows(struct plan_model *m)
         }
     }
     for (uint32_t gate = 0; gate < m->gates; gate++) {
-        m->row_least[model_gate_row(m, gate)] = 1;
-        m->row_most[model_gate_row(m, gate)] = c->workers;
+        for (uint32_t j = 1; j <= c->depth; j++) {
+            if (model_gate_counts(m, gate, j)) {
+                int row = model_gate_row(m, gate, j);
+
+                m->row_least[row] = model_gate_weight(m, gate, m->gate_size[gate], j);
+                m->row_most[row] = DBL_MAX;
+            }
+        }
     }
 }
 
@@ -192,12 +229,18 @@ static void model_find_narrow(struct plan_model *m)
 }
 
 /* Classes of one aggregation are a group. */
-static void model_find_groups(struct plan_model *m)
+static void model_find_gates(struct plan_model *m)
 {
     const struct plan_core *c = m->core;
     const struct plan_place *places = c->problem->places;
     uint32_t groups = 0;
 
+    m->holds[c->depth] = 1;
+    for (uint32_t h = c->depth - 1; h > 0; h--) {
+        uint64_t all = 1 + (uint64_t)m->holds[h + 1] * c->degree;
+
+        m->holds[h] = all < c->workers ? (uint32_t)all : c->workers;
+    }
     for (uint32_t k = 0; k < c->classes && places != NULL; k++) {
         uint32_t other = 0;
 
@@ -205,6 +248,8 @@ static void model_find_groups(struct plan_model *m)
             other++;
         }
         m->group[k] = other == k ? groups++ : m->group[other];
+        m->gate_size[k] = plan_core_count(c, k);
+        m->gate_size[c->classes + m->group[k]] += plan_core_count(c, k);
     }
     m->gates = places == NULL ? 0 : c->classes + groups;
 }
@@ -216,14 +261,17 @@ enum err plan_model_init(struct plan_model *m, const struct plan_core *c)
     *m = (struct plan_model){.core = c, .columns = (int)columns};
     m->narrow = mem_calloc(k, sizeof(*m->narrow));
     m->group = mem_calloc(k, sizeof(*m->group));
-    if (m->narrow == NULL || m->group == NULL) {
+    m->gate_size = mem_calloc(k * 2, sizeof(*m->gate_size));
+    m->holds = mem_calloc(h + 1, sizeof(*m->holds));
+    if (m->narrow == NULL || m->group == NULL || m->gate_size == NULL || m->holds == NULL) {
         plan_model_deinit(m);
         return ERR_NOMEM;
     }
     model_find_narrow(m);
-    model_find_groups(m);
-    m->rows = model_gate_row(m, m->gates);
-    entries = columns * 7 + k * h * (size_t)m->narrows;
+    model_find_gates(m);
+    m->rows = model_gate_row(m, m->gates, 1);
+    entries =
+        columns * (5 + (m->gates > 0 ? 2U * MODEL_GATE_ROWS_MAX : 0)) + k * h * (size_t)m->narrows;
     m->start = mem_calloc(columns + 1, sizeof(*m->start));
     m->row = mem_calloc(entries, sizeof(*m->row));
     m->value = mem_calloc(entries, sizeof(*m->value));
@@ -255,6 +303,8 @@ void plan_model_deinit(struct plan_model *m)
     mem_free(m->row_most);
     mem_free(m->narrow);
     mem_free(m->group);
+    mem_free(m->gate_size);
+    mem_free(m->holds);
     *m = (struct plan_model){.core = m->core};
 }
 

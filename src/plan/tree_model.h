@@ -30,8 +30,10 @@ struct plan_model {
     double *row_most;
     int *narrow; /* Of each class: its index among those with fewer workers than the degree. */
     int narrows;
-    uint32_t *group; /* Of each class: its aggregation. */
-    uint32_t gates;  /* Racks and aggregations to be entered; none for measured costs. */
+    uint32_t gates;      /* Racks and aggregations to be entered; none for measured costs. */
+    uint32_t *gate_size; /* How many workers are in there. */
+    uint32_t *group;     /* Of each class: its aggregation. */
+    uint32_t *holds;     /* Of each depth: who is there and all below it, at most. */
 };
 
 /* How many columns there would be. */

@@ -113,7 +113,7 @@ static void test_grown_trees_are_trees_and_not_below_the_bound(void **state)
 
     (void)state;
     rng_init(&rng, 1);
-    for (uint32_t run = 0; run < RANDOM_RUNS; run++) {
+    for (uint32_t run = 0; run < testing_runs(RANDOM_RUNS); run++) {
         if (run % 3 == 0) {
             testing_matrix(&t, &rng, 1 + (uint32_t)rng_below(&rng, 30));
         } else {
@@ -125,6 +125,7 @@ static void test_grown_trees_are_trees_and_not_below_the_bound(void **state)
         }
         t.p.leaf_only = run % 2 == 0 ? t.leaf_only : NULL;
         t.p.load = run % 5 == 0 ? t.load : NULL;
+        t.p.quick = run % 7 == 0;
         t.p.degree = 8;
         t.p.depth = 5;
         if (plan_tree_possible(&t.p, NULL) != OK) {
