@@ -190,6 +190,14 @@ const struct cli_error cli_errors[] = {
      "The message says which.",
      "docs/RUNS.md has every key of a hosts file. \"strait run FILE --dry-run\" shows which "
      "regions have members."},
+    {CLI_ERROR_PLAN_FILE, CLI_BAD_CONFIGURATION, "problem that cannot be planned as it is written",
+     "The file is not JSON, has a key that is not known or a value that cannot be, or something is "
+     "missing. The message has the place and what is allowed.",
+     "docs/PLAN.md describes the format, with examples."},
+    {CLI_ERROR_NO_TREE, CLI_FAILED, "no tree fits the limits",
+     "There are more workers than a tree of that degree and depth can hold. The message says which "
+     "degree would do, or which depth.",
+     "Change \"degree\" or \"depth\" in the file."},
     {CLI_ERROR_TOPOLOGY, CLI_BAD_CONFIGURATION, "topology file that cannot be used",
      "The file is not JSON, has a key that is not known or a figure that cannot be, or a lab "
      "cannot "
