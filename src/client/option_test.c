@@ -83,7 +83,8 @@ static const struct {
     {"{\"pool\": 3}", "options: unknown key \"pool\": did you mean 'pool_mb'?"},
     {"{\"timeout\": 3}",
      "options: unknown key \"timeout\": there are join, cert, name, site, rank, "
-     "streams, insecure, pool_mb, cache_mb, pace"},
+     "streams, insecure, pool_mb, cache_mb, pace, "
+                         "relay, agg, edge"},
     {"{\"join\": \"sim://x:1\", \"insecure\": true}",
      "option \"join\": not an address of a real machine"},
     {"{\"join\": \"x:1\"}", "join tls://x:1: a member's certificate is needed: \"cert\": \"DIR\" "
