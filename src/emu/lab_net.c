@@ -149,38 +149,42 @@ static enum err net_namespaces(struct lab_net *net, struct err_text *text)
     return rc;
 }
 
+/* One batch; @why it cannot be, and @needs. */
+static enum err net_probe_one(const struct lab_net *net, enum lab_tool_name name,
+                              struct text *batch, const char *why, const char *needs,
+                              struct err_text *text)
+{
+    struct lab_tool_config config = {.name = name, .ns = net->routers[0].ns, .batch = batch->chars};
+    struct err_text said = {""};
+    enum err rc = lab_tool_run(&config, &said);
+
+    text_clear(batch);
+    if (rc == ERR_IO) {
+        return err_text_set(text, ERR_REFUSED, "%s cannot be emulated: %.300s; the kernel needs %s",
+                            why, said.text, needs);
+    }
+    return rc == OK ? OK : err_text_set(text, ERR_REFUSED, "%.480s", said.text);
+}
+
 /* Does this machine have all that a batch of ours needs? */
 static enum err net_probe(const struct lab_net *net, struct text *batch, struct err_text *text)
 {
-    struct lab_tool_config config = {.ns = net->routers[0].ns};
-    struct err_text why = {""};
     enum err rc;
 
-    config.name = LAB_TC;
     text_clear(batch);
     lab_text_probe_rates(batch);
-    config.batch = batch->chars;
-    rc = lab_tool_run(&config, &why);
-    if (rc == ERR_IO) {
-        return err_text_set(text, ERR_REFUSED,
-                            "rates cannot be emulated: %.300s; the kernel needs htb, u32 and bfifo "
-                            "(modprobe sch_htb cls_u32)",
-                            why.text);
+    rc = net_probe_one(net, LAB_TC, batch, "rates", "htb, u32 and bfifo (modprobe sch_htb cls_u32)",
+                       text);
+    if (rc == OK && net->plan->card_bytes_per_s > 0) {
+        lab_text_probe_cards(batch);
+        rc = net_probe_one(net, LAB_TC, batch, "network cards", "cls_bpf (modprobe cls_bpf)", text);
     }
     if (rc == OK) {
-        config.name = LAB_NFT;
-        text_clear(batch);
         lab_text_probe_rules(batch);
-        config.batch = batch->chars;
-        rc = lab_tool_run(&config, &why);
+        rc = net_probe_one(net, LAB_NFT, batch, "loss and cuts",
+                           "nf_tables with numgen (modprobe nf_tables nft_numgen)", text);
     }
-    if (rc == ERR_IO) {
-        return err_text_set(text, ERR_REFUSED,
-                            "loss and cuts cannot be emulated: %.300s; the kernel needs nf_tables "
-                            "with numgen (modprobe nf_tables nft_numgen)",
-                            why.text);
-    }
-    return rc == OK ? OK : err_text_set(text, ERR_REFUSED, "%.480s", why.text);
+    return rc;
 }
 
 static enum err net_run(enum lab_tool_name name, int ns, const struct text *batch, const int *keep,
@@ -210,6 +214,7 @@ static enum err net_router(const struct lab_net *net, uint32_t region, struct te
     if (rc == OK) {
         text_clear(batch);
         lab_text_rates(net->plan, region, batch);
+        lab_text_cards(net->plan, region, batch);
         rc = net_run(LAB_TC, router->ns, batch, NULL, 0, text);
     }
     if (rc == OK && lab_plan_lossy(net->plan, region)) {

@@ -11,7 +11,8 @@ enum {
     PLAN_HOST_FIRST = 2,                  /* The last number of the first host's address. */
     PLAN_QUEUE_BYTES_MIN = 2 * 68 * 1024, /* Twice what a host hands over at once. */
     PLAN_QUEUE_NS = 50 * 1000000,         /* At least so much of the rate may wait. */
-    PLAN_QUEUE_BYTES_MAX = 1 << 30,       /* A kernel's queue counts in 32 bits. */
+    PLAN_CARD_QUEUE_NS = 10 * 1000000,
+    PLAN_QUEUE_BYTES_MAX = 1 << 30, /* A kernel's queue counts in 32 bits. */
 };
 
 struct lab_link *lab_plan_link_at(struct lab_plan *plan, uint32_t from, uint32_t to)
@@ -125,6 +126,25 @@ enum err lab_plan_create(const struct topo *topo, const uint32_t *hosts, uint32_
     return OK;
 }
 
+enum err lab_plan_set_card(struct lab_plan *plan, uint64_t bytes_per_s, struct err_text *text)
+{
+    uint64_t most = plan->lan_bytes_per_s > 0 ? plan->lan_bytes_per_s : TOPO_RATE_MAX;
+    struct units_text a, b, c;
+
+    if (bytes_per_s < LAB_RATE_MIN || bytes_per_s > most) {
+        return err_text_set(text, ERR_INVALID,
+                            "card %s: a lab does %s to %s, and not more than the "
+                            "LAN",
+                            units_rate_print(bytes_per_s, &a), units_rate_print(LAB_RATE_MIN, &b),
+                            units_rate_print(most, &c));
+    }
+    if (bytes_per_s < LAB_LAN_RATE_FREE) {
+        plan->lan_bytes_per_s = bytes_per_s;
+        plan->card_bytes_per_s = bytes_per_s;
+    }
+    return OK;
+}
+
 enum err lab_plan_find(const struct lab_plan *plan, const char *name, uint32_t *index_out,
                        struct err_text *text)
 {
@@ -171,6 +191,13 @@ uint64_t lab_plan_queue_bytes(const struct lab_plan *plan, uint32_t from, uint32
     uint64_t flight = plan_product(link->bytes_per_s, link->delay_ns + back->delay_ns);
     uint64_t short_time = plan_product(link->bytes_per_s, PLAN_QUEUE_NS);
     uint64_t bytes = flight > short_time ? flight : short_time;
+
+    return bytes > PLAN_QUEUE_BYTES_MIN ? bytes : PLAN_QUEUE_BYTES_MIN;
+}
+
+uint64_t lab_plan_card_queue_bytes(const struct lab_plan *plan)
+{
+    uint64_t bytes = plan_product(plan->card_bytes_per_s, PLAN_CARD_QUEUE_NS);
 
     return bytes > PLAN_QUEUE_BYTES_MIN ? bytes : PLAN_QUEUE_BYTES_MIN;
 }

@@ -39,8 +39,9 @@ struct lab_link {
 struct lab_plan {
     uint32_t regions;
     uint32_t mtu;
-    uint64_t lan_bytes_per_s; /* What a host may send; zero: as fast as it can. */
-    bool streams_capped;      /* The topology has caps for one connection: not emulated. */
+    uint64_t lan_bytes_per_s;  /* What a host may send; zero: as fast as it can. */
+    uint64_t card_bytes_per_s; /* What comes to a host, the same; it is not more than the above. */
+    bool streams_capped;       /* The topology has caps for one connection: not emulated. */
     char names[LAB_REGIONS_MAX][TOPO_NAME_BYTES];
     uint32_t hosts[LAB_REGIONS_MAX];
     struct lab_link links[LAB_REGIONS_MAX * LAB_REGIONS_MAX];
@@ -50,6 +51,11 @@ struct lab_plan {
  * @text if a lab cannot be so; ERR_NOMEM. The caller releases it with mem_free(). */
 MUST_USE enum err lab_plan_create(const struct topo *topo, const uint32_t *hosts, uint32_t mtu,
                                   struct lab_plan **plan_out, struct err_text *text);
+
+/* Hosts send and get this much, instead of sending as much as the LAN has. ERR_INVALID with @text
+ * if a lab cannot do that, or the LAN has less. */
+MUST_USE enum err lab_plan_set_card(struct lab_plan *plan, uint64_t bytes_per_s,
+                                    struct err_text *text);
 
 struct lab_link *lab_plan_link_at(struct lab_plan *plan, uint32_t from, uint32_t to);
 const struct lab_link *lab_plan_link(const struct lab_plan *plan, uint32_t from, uint32_t to);
@@ -67,6 +73,9 @@ bool lab_plan_lossy(const struct lab_plan *plan, uint32_t region);
 /* Bytes that may wait for their turn on a link: a round trip's worth, 50 ms, or two packets of the
  * largest size that hosts hand over at once, whichever is most. */
 uint64_t lab_plan_queue_bytes(const struct lab_plan *plan, uint32_t from, uint32_t to);
+
+/* The same for each flow on a host's card: 10 ms of it, or two such packets. */
+uint64_t lab_plan_card_queue_bytes(const struct lab_plan *plan);
 
 /* The region that an address (in the order of the net) belongs to; false if it is none. */
 bool lab_plan_region_of(const struct lab_plan *plan, const uint8_t address[4],

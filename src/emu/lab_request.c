@@ -1,5 +1,7 @@
 #include "emu/lab_request.h"
 
+#include "base/mem.h"
+#include "base/units.h"
 #include "topo/file.h"
 
 #include <jansson.h>
@@ -43,6 +45,20 @@ static enum err request_hosts(const json_t *value, uint32_t regions, uint32_t *h
     return rc;
 }
 
+static enum err request_card(const json_t *value, struct lab_plan *plan, struct err_text *text)
+{
+    struct err_text why = {""};
+    uint64_t rate = 0;
+
+    if (value == NULL) {
+        return OK;
+    }
+    if (!json_is_string(value) || units_rate_parse(json_string_value(value), &rate, &why) != OK) {
+        return err_text_set(text, ERR_INVALID, "card: a rate such as \"100mbit\" is wanted");
+    }
+    return lab_plan_set_card(plan, rate, text);
+}
+
 static enum err request_topology(const json_t *value, struct topo **topo_out, struct err_text *text)
 {
     char *chars;
@@ -67,9 +83,10 @@ static enum err request_keys(const json_t *root, struct err_text *text)
 
     json_object_foreach((json_t *)(uintptr_t)root, key, value)
     {
-        if (strcmp(key, "topology") != 0 && strcmp(key, "hosts") != 0 && strcmp(key, "mtu") != 0) {
+        if (strcmp(key, "topology") != 0 && strcmp(key, "hosts") != 0 && strcmp(key, "mtu") != 0 &&
+            strcmp(key, "card") != 0) {
             return err_text_set(text, ERR_MALFORMED,
-                                "a key that is not known: there are topology, hosts and mtu");
+                                "a key that is not known: there are topology, hosts, mtu and card");
         }
     }
     return OK;
@@ -80,6 +97,7 @@ static enum err request_read(const json_t *root, struct lab_plan **plan_out, str
     const json_t *mtu_value = json_object_get(root, "mtu");
     uint32_t hosts[LAB_REGIONS_MAX];
     uint32_t mtu = LAB_MTU;
+    struct lab_plan *plan = NULL;
     struct topo *topo = NULL;
     enum err rc = request_keys(root, text);
 
@@ -93,10 +111,18 @@ static enum err request_read(const json_t *root, struct lab_plan **plan_out, str
         rc = request_hosts(json_object_get(root, "hosts"), topo_regions(topo), hosts, text);
     }
     if (rc == OK) {
-        rc = lab_plan_create(topo, hosts, mtu, plan_out, text);
+        rc = lab_plan_create(topo, hosts, mtu, &plan, text);
+    }
+    if (rc == OK) {
+        rc = request_card(json_object_get(root, "card"), plan, text);
     }
     topo_destroy(topo);
-    return rc;
+    if (rc != OK) {
+        mem_free(plan);
+        return rc;
+    }
+    *plan_out = plan;
+    return OK;
 }
 
 enum err lab_request_parse(const char *line, size_t size, struct lab_plan **plan_out,

@@ -1,9 +1,10 @@
 /* What a keeper is asked for, on one line of JSON:
  *
- *     {"topology": {...}, "hosts": [2, 1, 1], "mtu": 9000}
+ *     {"topology": {...}, "hosts": [2, 1, 1], "mtu": 9000, "card": "1gbit"}
  *
  * The topology is what a topology file holds; hosts has a count for each of its regions in their
- * order, or is one count for all (1); mtu is LAB_MTU unless it is given. Pure. */
+ * order, or is one count for all (1); mtu is LAB_MTU unless it is given; card is what each host
+ * sends and gets, unless only the LAN holds back what it sends. Pure. */
 
 #ifndef EMU_LAB_REQUEST_H
 #define EMU_LAB_REQUEST_H

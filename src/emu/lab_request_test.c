@@ -51,6 +51,11 @@ static void test_what_is_not_said_has_defaults(void **state)
     mem_free(plan);
     plan = parsed("{\"topology\": " LAB_TEST_TOPOLOGY ", \"hosts\": 4}");
     assert_int_equal(plan->hosts[0] + plan->hosts[1] + plan->hosts[2], 12);
+    assert_int_equal(plan->card_bytes_per_s, 0);
+    mem_free(plan);
+    plan = parsed("{\"topology\": " LAB_TEST_TOPOLOGY ", \"card\": \"80mbit\"}");
+    assert_int_equal(plan->card_bytes_per_s, 10000000);
+    assert_int_equal(plan->lan_bytes_per_s, 10000000);
     mem_free(plan);
 }
 
@@ -62,7 +67,7 @@ static void test_what_cannot_be_is_refused(void **state)
     refused("{}", ERR_MALFORMED, "topology: an object is wanted");
     refused("{\"topology\": {\"strait_topology\": 1, \"regions\": 5}}", ERR_MALFORMED, "regions");
     refused("{\"topology\": " LAB_TEST_TOPOLOGY ", \"host\": 1}", ERR_MALFORMED,
-            "there are topology, hosts and mtu");
+            "there are topology, hosts, mtu and card");
     refused("{\"topology\": " LAB_TEST_TOPOLOGY ", \"hosts\": [1]}", ERR_INVALID,
             "hosts: 1 counts for 3 regions");
     refused("{\"topology\": " LAB_TEST_TOPOLOGY ", \"hosts\": [1, 1, 251]}", ERR_INVALID,
@@ -71,6 +76,14 @@ static void test_what_cannot_be_is_refused(void **state)
             "hosts: a whole number from 0 to 250");
     refused("{\"topology\": " LAB_TEST_TOPOLOGY ", \"mtu\": 100}", ERR_INVALID,
             "mtu: a whole number from 576 to 32000");
+    refused("{\"topology\": " LAB_TEST_TOPOLOGY ", \"card\": 5}", ERR_INVALID,
+            "card: a rate such as \"100mbit\" is wanted");
+    refused("{\"topology\": " LAB_TEST_TOPOLOGY ", \"card\": \"fast\"}", ERR_INVALID,
+            "card: a rate such as \"100mbit\" is wanted");
+    refused("{\"topology\": " LAB_TEST_TOPOLOGY ", \"card\": \"1kbit\"}", ERR_INVALID,
+            "card 1kbit: a lab does 64kbit to 10gbit, and not more than the LAN");
+    refused("{\"topology\": " LAB_TEST_TOPOLOGY ", \"card\": \"20gbit\"}", ERR_INVALID,
+            "card 20gbit: a lab does 64kbit to 10gbit, and not more than the LAN");
 }
 
 static void test_what_is_printed_is_one_line_and_read_as_the_same(void **state)

@@ -1,6 +1,7 @@
 #include "emu/lab_text.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 enum {
     TEXT_CLASS_FIRST = 0x100, /* Of region 0. */
@@ -8,7 +9,11 @@ enum {
     TEXT_QUANTUM = 60000, /* Unused, for no class lends to another; but the kernel wants one. */
     TEXT_SEGMENTS = 65535,
     TEXT_WAN_QUEUE = 8000, /* Packets that the relay may have to read. */
+    TEXT_FLOWS = 256,      /* That are told apart on a card. */
 };
+
+#define TEXT_NET 0xfff00000u  /* Where BPF has the header of IP. */
+#define TEXT_HASH 2654435761u /* 2^32 by the golden ratio. */
 
 uint32_t lab_text_queue_handle(uint32_t to)
 {
@@ -115,11 +120,70 @@ void lab_text_rate(const struct lab_plan *plan, uint32_t from, uint32_t to, stru
     text_queue(plan, "change", from, to, out);
 }
 
+/* One of the flows of a card: it has its part, and what others leave. */
+static void text_flow(const struct lab_plan *plan, const char *device, uint32_t minor,
+                      struct text *out)
+{
+    uint64_t all = plan->card_bytes_per_s, part = all / TEXT_FLOWS;
+
+    text_addf(out,
+              "class add dev %s parent 1:1 classid 1:%" PRIx32 " htb rate %" PRIu64
+              "bit ceil %" PRIu64 "bit burst %" PRIu64 " cburst %" PRIu64 " quantum %d\n"
+              "qdisc add dev %s parent 1:%" PRIx32 " bfifo limit %" PRIu64 "\n",
+              device, minor, part * 8, all * 8, text_burst(part, plan->mtu),
+              text_burst(all, plan->mtu), TEXT_QUANTUM, device, minor,
+              lab_plan_card_queue_bytes(plan));
+}
+
+/* A program of the old kind of BPF, whose answer is the class. */
+static void text_hash(const char *device, struct text *out)
+{
+    text_addf(out,
+              "filter add dev %s parent 1: protocol all prio 1 bpf bytecode \"12,"
+              "32 0 0 %u,"    /* a = the sender's address, */
+              "7 0 0 0,"      /* x = a, */
+              "32 0 0 %u,"    /* a = the receiver's, */
+              "12 0 0 0,"     /* a += x, */
+              "7 0 0 0,"      /* x = a, */
+              "32 0 0 %u,"    /* a = both ports, */
+              "172 0 0 0,"    /* a ^= x, */
+              "36 0 0 %u,"    /* a *= a large odd number, */
+              "116 0 0 24,"   /* whose upper eight bits */
+              "84 0 0 %d,"    /* are the flow, */
+              "4 0 0 %u,"     /* and its class is behind the first, */
+              "22 0 0 0\"\n", /* which is the answer. */
+              device, TEXT_NET + 12, TEXT_NET + 16, TEXT_NET + 20, TEXT_HASH, TEXT_FLOWS - 1,
+              (1u << 16) + TEXT_CLASS_FIRST);
+}
+
+/* Flows share a card fairly, however much of each of them waits. */
+static void text_card(const struct lab_plan *plan, const char *device, struct text *out)
+{
+    text_addf(out, "qdisc add dev %s root handle 1: htb default %x\n", device, TEXT_CLASS_FIRST);
+    text_class(plan, "add", device, 1, plan->card_bytes_per_s, out);
+    for (uint32_t i = 0; i < TEXT_FLOWS; i++) {
+        text_flow(plan, device, TEXT_CLASS_FIRST + i, out);
+    }
+    text_hash(device, out);
+}
+
 void lab_text_lan(const struct lab_plan *plan, struct text *out)
 {
-    if (plan->lan_bytes_per_s > 0) {
+    if (plan->card_bytes_per_s > 0) {
+        text_card(plan, "eth0", out);
+    } else if (plan->lan_bytes_per_s > 0) {
         text_add(out, "qdisc add dev eth0 root handle 1: htb default 1\n");
         text_class(plan, "add", "eth0", 1, plan->lan_bytes_per_s, out);
+    }
+}
+
+void lab_text_cards(const struct lab_plan *plan, uint32_t region, struct text *out)
+{
+    for (uint32_t i = 0; i < plan->hosts[region] && plan->card_bytes_per_s > 0; i++) {
+        char device[16];
+
+        (void)snprintf(device, sizeof(device), "h%" PRIu32, i);
+        text_card(plan, device, out);
     }
 }
 
@@ -153,6 +217,13 @@ void lab_text_probe_rates(struct text *out)
                   "filter add dev lo parent 1: protocol ip prio 1 u32 match ip dst 10.64.0.0/16 "
                   "flowid 1:100\n"
                   "qdisc del dev lo root\n");
+}
+
+void lab_text_probe_cards(struct text *out)
+{
+    text_addf(out, "qdisc add dev lo root handle 1: htb default %x\n", TEXT_CLASS_FIRST);
+    text_hash("lo", out);
+    text_add(out, "qdisc del dev lo root\n");
 }
 
 void lab_text_probe_rules(struct text *out)

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "emu/lab_plan.h"
 
-enum { LAB_TEXT_BYTES_MAX = 1 << 20 };
+enum { LAB_TEXT_BYTES_MAX = 1 << 25 };
 
 /* ip, in the router: all but what is on wan0's queue. @host_fds: of the hosts' namespaces, as the
  * process that runs ip has them. */
@@ -22,8 +22,11 @@ void lab_text_router(const struct lab_plan *plan, uint32_t region, const int *ho
 /* ip, in a host: its address and its routes. */
 void lab_text_host(const struct lab_plan *plan, uint32_t region, uint32_t host, struct text *out);
 
-/* tc, in a host: the rate of the LAN. Nothing if that is not held back. */
+/* tc, in a host: the rate of the LAN, or of its card. Nothing if that is not held back. */
 void lab_text_lan(const struct lab_plan *plan, struct text *out);
+
+/* tc, in the router: what comes to each host, as its card holds it back; nothing if it does not. */
+void lab_text_cards(const struct lab_plan *plan, uint32_t region, struct text *out);
 
 /* tc, in the router: a class and a queue for each link. */
 void lab_text_rates(const struct lab_plan *plan, uint32_t from, struct text *out);
@@ -40,6 +43,7 @@ void lab_text_segments(bool one_by_one, struct text *out);
 
 /* Batches that use whatever a lab needs, in a namespace with nothing but lo: do they work here? */
 void lab_text_probe_rates(struct text *out);
+void lab_text_probe_cards(struct text *out);
 void lab_text_probe_rules(struct text *out);
 
 /* The handle of the queue of the link to a region, as the kernel numbers it. */

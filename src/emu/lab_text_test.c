@@ -138,6 +138,48 @@ static void test_a_lan_is_held_back_only_if_it_is_slow(void **state)
     assert_string_equal(f->text.chars, "");
 }
 
+static uint32_t lines_of(const char *chars, const char *part)
+{
+    uint32_t count = 0;
+
+    for (; (chars = strstr(chars, part)) != NULL; chars++) {
+        count++;
+    }
+    return count;
+}
+
+static void test_cards_hold_back_what_hosts_send_and_get(void **state)
+{
+    static const char card[] =
+        "qdisc add dev h0 root handle 1: htb default 100\n"
+        "class add dev h0 parent 1: classid 1:1 htb rate 100000000bit burst 25000 cburst 25000 "
+        "quantum 60000\n"
+        "class add dev h0 parent 1:1 classid 1:100 htb rate 390624bit ceil 100000000bit burst "
+        "18000 cburst 25000 quantum 60000\n"
+        "qdisc add dev h0 parent 1:100 bfifo limit 139264\n";
+    struct fixture *f = *state;
+    struct err_text why = {""};
+
+    lab_text_cards(f->plan, 0, &f->text);
+    assert_string_equal(f->text.chars, "");
+    assert_int_equal(lab_plan_set_card(f->plan, 12500000, &why), OK);
+    f->plan->hosts[0] = 2;
+    lab_text_cards(f->plan, 0, &f->text);
+    assert_int_equal(lines_of(f->text.chars, "dev h0 "), 1 + 1 + 2 * 256 + 1);
+    assert_int_equal(lines_of(f->text.chars, "dev h1 "), 1 + 1 + 2 * 256 + 1);
+    assert_int_equal(lines_of(f->text.chars, "\n"), 2 * 515);
+    assert_memory_equal(f->text.chars, card, strlen(card));
+    assert_non_null(strstr(f->text.chars,
+                           "class add dev h1 parent 1:1 classid 1:1ff htb rate 390624bit ceil "
+                           "100000000bit burst 18000 cburst 25000 quantum 60000\n"
+                           "qdisc add dev h1 parent 1:1ff bfifo limit 139264\n"
+                           "filter add dev h1 parent 1: protocol all prio 1 bpf bytecode \"12,32 0 "
+                           "0 4293918732,"));
+    text_clear(&f->text);
+    lab_text_lan(f->plan, &f->text);
+    assert_int_equal(lines_of(f->text.chars, "dev eth0 "), 515);
+}
+
 static void test_queues_are_found_again_by_their_handle(void **state)
 {
     (void)state;
@@ -162,7 +204,11 @@ static void test_the_largest_region_fits_a_batch(void **state)
     lab_text_router(f->plan, 0, fds, &f->text);
     assert_false(f->text.failed);
     text_clear(&f->text);
+    f->plan->card_bytes_per_s = TOPO_RATE_MAX;
     lab_text_rates(f->plan, 0, &f->text);
+    lab_text_cards(f->plan, 0, &f->text);
+    assert_false(f->text.failed);
+    text_clear(&f->text);
     lab_text_rules(f->plan, 0, &f->text);
     assert_false(f->text.failed);
 }
@@ -179,6 +225,7 @@ int main(void)
         WITH_PLAN(test_a_change_of_rate_touches_one_link_only),
         WITH_PLAN(test_rules_are_written_anew_with_losses_and_cuts),
         WITH_PLAN(test_a_lan_is_held_back_only_if_it_is_slow),
+        WITH_PLAN(test_cards_hold_back_what_hosts_send_and_get),
         WITH_PLAN(test_queues_are_found_again_by_their_handle),
         WITH_PLAN(test_the_largest_region_fits_a_batch),
     };

@@ -17,9 +17,10 @@ struct live_args;
 struct live_member;
 
 struct live_ground {
-    const char *name;  /* As --on has it. */
-    const char *about; /* For people: what the links are. */
-    bool has_cards;    /* Members have network cards, on which there may be others' traffic. */
+    const char *name;    /* As --on has it. */
+    const char *about;   /* For people: what the links are. */
+    bool has_cards;      /* Members have network cards of some rate, ... */
+    bool has_background; /* ... and other people's traffic. */
 
     /* What it needs; nothing is started yet. With @text. May be NULL. */
     enum err (*open)(struct live *l, struct err_text *text);

@@ -3,6 +3,7 @@
  * all of it is gone. */
 
 #include "base/mem.h"
+#include "base/units.h"
 #include "run/live_state.h"
 
 #include <inttypes.h>
@@ -193,6 +194,7 @@ static enum err lab_describe_wanted(const struct live *l, char **line_out)
     const struct lab_ground *g = lab_of(l);
     json_t *hosts = json_array();
     json_t *wanted = NULL;
+    struct units_text card;
     struct text text;
     enum err rc = text_init(&text, TOPO_PRINT_BYTES_MAX);
 
@@ -205,6 +207,10 @@ static enum err lab_describe_wanted(const struct live *l, char **line_out)
                            text.failed ? NULL : json_loadb(text.chars, text.size, 0, NULL), "hosts",
                            hosts);
         text_deinit(&text);
+    }
+    if (l->f->links.card != NULL) {
+        (void)json_object_set_new(wanted, "card",
+                                  json_string(units_rate_print(l->f->links.card_rate, &card)));
     }
     *line_out = wanted == NULL ? NULL : json_dumps(wanted, JSON_COMPACT);
     json_decref(wanted);
@@ -392,6 +398,7 @@ static void lab_close(struct live *l)
 const struct live_ground live_ground_lab = {
     .name = "lab",
     .about = "each in its own network namespace, with emulated links",
+    .has_cards = true,
     .open = lab_open,
     .begin = lab_begin,
     .place = lab_place,

@@ -52,15 +52,14 @@ const char *run_live_about(const char *on)
 enum err run_live_check(const struct run_file *f, const char *on, struct err_text *text)
 {
     const struct live_ground *ground = live_ground_find(on);
-    const char *key = f->links.card != NULL      ? "links.card"
-                      : f->backgrounds_count > 0 ? "background"
-                                                 : NULL;
+    bool card = f->links.card != NULL && !ground->has_cards;
 
-    if (key == NULL || ground->has_cards) {
+    if (!card && (f->backgrounds_count == 0 || ground->has_background)) {
         return OK;
     }
     return err_text_set(text, ERR_INVALID,
-                        "%s is not there with --on %s: leave it out, or use --on sim", key, on);
+                        "%s is not there with --on %s: leave it out, or use --on sim%s",
+                        card ? "links.card" : "background", on, card ? " or --on lab" : "");
 }
 
 /* Telling. */

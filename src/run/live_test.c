@@ -660,29 +660,32 @@ static void test_no_memory_is_told(void **state)
 static void test_what_a_ground_has_not_is_refused(void **state)
 {
     static const struct {
-        const char *said, *why;
-    } cases[] = {{"", NULL},
-                 {"links: {card: 1gbit}\n", "links.card"},
-                 {"background: [{flows: 1, on: 1s}]\n", "background"}};
+        const char *on, *said, *why;
+    } cases[] = {
+        {"local", "", NULL},
+        {"local", "links: {card: 1gbit}\n",
+         "links.card is not there with --on local: leave it out, or use --on sim or --on lab"},
+        {"hosts", "links: {card: 1gbit}\n",
+         "links.card is not there with --on hosts: leave it out, or use --on sim or --on lab"},
+        {"slurm", "background: [{flows: 1, on: 1s}]\n",
+         "background is not there with --on slurm: leave it out, or use --on sim"},
+        {"lab", "links: {card: 1gbit}\n", NULL},
+    };
 
     (void)state;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct err_text text = {""};
         struct run_file *f;
-        char file[512], why[200];
+        char file[512];
 
         (void)snprintf(file, sizeof(file),
                        "run: r\ntopology: {regions: [eu]}\nservers: [{region: eu}]\n"
                        "workers: [{region: eu}]\njob: {name: mf}\nstop: {clocks: 1}\n%s",
                        cases[i].said);
         f = testing_parse(file);
-        assert_int_equal(run_live_check(f, "local", &text), i == 0 ? OK : ERR_INVALID);
-        if (i > 0) {
-            (void)snprintf(why, sizeof(why),
-                           "%s is not there with --on local: leave it out, or use --on sim",
-                           cases[i].why);
-            assert_string_equal(text.text, why);
-        }
+        assert_int_equal(run_live_check(f, cases[i].on, &text),
+                         cases[i].why == NULL ? OK : ERR_INVALID);
+        assert_string_equal(text.text, cases[i].why == NULL ? "" : cases[i].why);
         run_file_free(f);
     }
 }

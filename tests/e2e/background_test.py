@@ -2,6 +2,8 @@
 of them, and who refuses them. In a lab the same with real packets, as root."""
 
 import json
+import os
+import shutil
 
 import pytest
 
@@ -64,3 +66,48 @@ def test_grounds_without_cards_refuse_them_before_there_is_a_record(shared):
     said = shared.fails(78, "STRAIT-0403", "run", "shared.yaml", "--on", "local", "-o", "r")
     assert "shared.yaml: links.card is not there with --on local: leave it out, or use " in said
     assert not (shared.folder / "r").exists()
+
+
+# In a lab.
+
+def lab_lacks():
+    """Why there can be no lab here, or None."""
+    if os.geteuid() != 0:
+        return "a lab needs root"
+    for tool in ("ip", "tc", "nft"):
+        if shutil.which(tool, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin") is None:
+            return f"a lab needs {tool}"
+    return None if os.path.exists("/dev/net/tun") else "a lab needs /dev/net/tun"
+
+
+needs_lab = pytest.mark.skipif(lab_lacks() is not None, reason=str(lab_lacks()))
+
+CARDS = """
+run: cards
+topology: {regions: [here]}
+links: {card: 100mbit}
+servers: [{region: here}]
+workers: [{region: here, count: COUNT}]
+sync: {delivery: DELIVERY}
+job: {name: synthetic, options: {mb: 4}}
+compute: {time: 10ms}
+evaluate: {every: 0}
+stop: {clocks: 3}
+"""
+
+
+@needs_lab
+@pytest.mark.parametrize("delivery", ["pull", "broadcast"])
+def test_workers_of_a_lab_share_the_card_of_their_server(strait, delivery):
+    took = {}
+    for count in (1, 8):
+        (strait.folder / f"{count}.yaml").write_text(
+            CARDS.replace("COUNT", str(count)).replace("DELIVERY", delivery))
+        took[count] = strait.json("run", f"{count}.yaml", "--on", "lab", "-o", f"r{count}")
+        print(f"\n{delivery} to {count}: {took[count]['time_s']:.2f} s, simulated "
+              f"{took[count]['predicted']['time_s']:.2f} s")
+        assert took[count]["network"]["emulated_by"] == "lab"
+        # The machine is shared with other tests: it may be slower than the card, but not faster.
+        assert took[count]["time_s"] > took[count]["predicted"]["time_s"] * 0.85
+    # 4 MB of updates from each of them through one card, and with pull as much back.
+    assert took[8]["time_s"] > 3 * 8 * 0.32 * 0.9
