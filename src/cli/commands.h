@@ -28,6 +28,7 @@ extern const struct cli_command cli_command_lab;
 extern const struct cli_command cli_command_lab_down;
 extern const struct cli_command cli_command_lab_enter;
 extern const struct cli_command cli_command_lab_exec;
+extern const struct cli_command cli_command_lab_fill;
 extern const struct cli_command cli_command_lab_keep;
 extern const struct cli_command cli_command_lab_set;
 extern const struct cli_command cli_command_lab_show;

@@ -29,6 +29,7 @@ const struct cli_command *const cli_commands[] = {
     &cli_command_lab_down,
     &cli_command_lab_keep,
     &cli_command_lab_enter,
+    &cli_command_lab_fill,
     &cli_command_bench,
     &cli_command_bench_codec,
     &cli_command_bench_net,

@@ -399,6 +399,7 @@ const struct live_ground live_ground_lab = {
     .name = "lab",
     .about = "each in its own network namespace, with emulated links",
     .has_cards = true,
+    .has_background = true,
     .open = lab_open,
     .begin = lab_begin,
     .place = lab_place,

@@ -58,8 +58,8 @@ enum err run_live_check(const struct run_file *f, const char *on, struct err_tex
         return OK;
     }
     return err_text_set(text, ERR_INVALID,
-                        "%s is not there with --on %s: leave it out, or use --on sim%s",
-                        card ? "links.card" : "background", on, card ? " or --on lab" : "");
+                        "%s is not there with --on %s: leave it out, or use --on sim or --on lab",
+                        card ? "links.card" : "background", on);
 }
 
 /* Telling. */
@@ -166,6 +166,7 @@ static void live_leave(struct live *l)
     }
     l->took_ns = live_now(l);
     l->phase = LIVE_LEAVING;
+    live_background_end(l);
     live_set_limit(l, LIVE_LEAVE_S);
     live_signal_all(l->workers, l->f->workers, l->failed ? SIGKILL : SIGTERM);
     if (!live_any(l->workers, l->f->workers)) {
@@ -259,6 +260,7 @@ static void live_train(struct live *l)
                             l->f->stop.time_ns > l->move_ns ? l->f->stop.time_ns - l->move_ns : 0);
     }
     live_begin_faults(l);
+    live_background_begin(l);
     for (uint32_t i = 0; i < l->f->workers && l->phase == LIVE_TRAINING; i++) {
         live_start_or_fail(&l->workers[i]);
     }
@@ -331,6 +333,7 @@ bool live_move(struct live *l, struct live_member *who)
 
 void live_ground_ready(struct live *l)
 {
+    live_background_start(l);
     if (live_sites_write(l) != OK) {
         live_fail(l, "%s: the servers cannot be told of the sites: %s", l->options.dir,
                   strerror(errno));
@@ -581,6 +584,9 @@ static enum err live_open(struct live *l, struct err_text *text)
     if (rc == OK) {
         rc = live_open_store(l, text);
     }
+    if (rc == OK) {
+        rc = live_background_open(l);
+    }
     return rc == OK ? live_open_faults(l) : rc;
 }
 
@@ -597,6 +603,7 @@ static void live_destroy(struct live *l)
         }
     }
     live_close_faults(l);
+    live_background_close(l);
     if (l->ground->close != NULL) {
         l->ground->close(l);
     }

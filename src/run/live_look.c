@@ -81,6 +81,7 @@ void live_paint(struct live *l, struct run_picture *out)
         .now_ns = live_now(l),
         .tally = l->tally,
         .traffic = &l->traffic,
+        .background_bytes = live_background_bytes(l),
         .states = l->states,
     };
     for (uint32_t i = 0; i < l->f->workers; i++) {

@@ -74,6 +74,8 @@ struct live_sent {
     uint64_t now;
 };
 
+struct live_background;
+
 struct live {
     const struct run_file *f;
     const struct run_watcher *watcher;
@@ -102,6 +104,7 @@ struct live {
     struct sim_scenario *script;
     struct live_fault *faults;
     uint32_t faults_count;
+    struct live_background *background;
     uint64_t ports;   /* Where to look for free ones. */
     int64_t start_ns; /* When all servers were there. */
     int64_t took_ns;  /* Until then; zero: it is not over. */
@@ -159,6 +162,15 @@ struct live_member *live_find(struct live *l, const char *name); /* NULL: nobody
 MUST_USE enum err live_open_faults(struct live *l);
 void live_begin_faults(struct live *l);
 void live_close_faults(struct live *l);
+
+/* live_background.c: opened with the rest; its processes start when the ground is ready, its phases
+ * begin with the training, and end with it. Bytes are as at full size. */
+MUST_USE enum err live_background_open(struct live *l);
+void live_background_start(struct live *l);
+void live_background_begin(struct live *l);
+void live_background_end(struct live *l);
+void live_background_close(struct live *l);
+uint64_t live_background_bytes(const struct live *l);
 
 /* live_args.c: the command of a member. */
 struct live_args {

@@ -668,8 +668,8 @@ static void test_what_a_ground_has_not_is_refused(void **state)
         {"hosts", "links: {card: 1gbit}\n",
          "links.card is not there with --on hosts: leave it out, or use --on sim or --on lab"},
         {"slurm", "background: [{flows: 1, on: 1s}]\n",
-         "background is not there with --on slurm: leave it out, or use --on sim"},
-        {"lab", "links: {card: 1gbit}\n", NULL},
+         "background is not there with --on slurm: leave it out, or use --on sim or --on lab"},
+        {"lab", "links: {card: 1gbit}\nbackground: [{flows: 1, on: 1s}]\n", NULL},
     };
 
     (void)state;

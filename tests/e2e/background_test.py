@@ -4,8 +4,12 @@ of them, and who refuses them. In a lab the same with real packets, as root."""
 import json
 import os
 import shutil
+import signal
+import subprocess
 
 import pytest
+
+from site_of import until
 
 FILE = """
 run: shared
@@ -107,7 +111,41 @@ def test_workers_of_a_lab_share_the_card_of_their_server(strait, delivery):
         print(f"\n{delivery} to {count}: {took[count]['time_s']:.2f} s, simulated "
               f"{took[count]['predicted']['time_s']:.2f} s")
         assert took[count]["network"]["emulated_by"] == "lab"
-        # The machine is shared with other tests: it may be slower than the card, but not faster.
-        assert took[count]["time_s"] > took[count]["predicted"]["time_s"] * 0.85
-    # 4 MB of updates from each of them through one card, and with pull as much back.
-    assert took[8]["time_s"] > 3 * 8 * 0.32 * 0.9
+    # 4 MB of updates from each of them come through one card of 12.5 MB/s in each clock. That the
+    # machine is not slower than the card is not for a test to say.
+    assert took[1]["time_s"] > 3 * 0.32 * 0.95
+    assert took[8]["time_s"] > 3 * 8 * 0.32 * 0.95
+
+
+@needs_lab
+def test_in_a_lab_it_is_real_traffic_by_the_same_draw(shared):
+    on_lab = shared.json("run", "shared.yaml", "--on", "lab", "-o", "lab")
+    on_sim = shared.json("run", "shared.yaml", "-o", "sim")
+    for name, summary in (("lab", on_lab), ("sim", on_sim)):
+        print(f"\nbeside others: {name} {summary['time_s']:.2f} s, of theirs "
+              f"{summary['background_bytes'] / 1e6:.1f} MB")
+    assert on_lab["end"] == "clocks"
+    assert on_lab["background_bytes"] > 1e6
+    # Three flows of the three cards, half of the time, and what goes before they begin and after.
+    assert on_lab["background_bytes"] < 3 * 2.5e6 * (on_lab["time_s"] / 2 + 1)
+    told = [(e["who"], e["text"].split()[0]) for e in events_of(shared, "lab", "background")]
+    assert told[:3] == [("shuffle", "on,"), ("shuffle", "off,"), ("shuffle", "on,")]
+    times = [e["time_s"] for e in events_of(shared, "lab", "background")][:-1]
+    assert times == pytest.approx([i * 0.5 for i in range(len(times))], abs=0.2)
+
+
+@needs_lab
+def test_a_filler_that_dies_ends_the_run(shared):
+    child = subprocess.Popen(
+        [shared.bin, "run", "shared.yaml", "--on", "lab", "-o", "r", "--set", "stop.clocks=1000",
+         "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=shared.env,
+        cwd=shared.folder)
+    events = shared.folder / "r" / "events.jsonl"
+    until(lambda: events.exists() and "background" in events.read_text(), 30)
+    fillers = subprocess.run(["pgrep", "-P", str(child.pid), "-f", "lab fill --listen"],
+                             capture_output=True, text=True).stdout.split()
+    assert len(fillers) == 3
+    os.kill(int(fillers[0]), signal.SIGKILL)
+    said, _ = child.communicate(timeout=60)
+    assert child.returncode == 1
+    assert "the background traffic of " in json.loads(said)["why"]
