@@ -84,7 +84,7 @@ static const struct {
     {"{\"timeout\": 3}",
      "options: unknown key \"timeout\": there are join, cert, name, site, rank, "
      "streams, insecure, pool_mb, cache_mb, pace, "
-                         "relay, agg, edge"},
+     "relay, agg, edge"},
     {"{\"join\": \"sim://x:1\", \"insecure\": true}",
      "option \"join\": not an address of a real machine"},
     {"{\"join\": \"x:1\"}", "join tls://x:1: a member's certificate is needed: \"cert\": \"DIR\" "
