@@ -11,6 +11,7 @@ extern const struct cli_command cli_command_bench_net;
 extern const struct cli_command cli_command_bench_push;
 extern const struct cli_command cli_command_bench_rows;
 extern const struct cli_command cli_command_bench_sim;
+extern const struct cli_command cli_command_bench_tree;
 extern const struct cli_command cli_command_cert;
 extern const struct cli_command cli_command_cert_init;
 extern const struct cli_command cli_command_cert_issue;

@@ -36,6 +36,7 @@ const struct cli_command *const cli_commands[] = {
     &cli_command_bench_push,
     &cli_command_bench_rows,
     &cli_command_bench_sim,
+    &cli_command_bench_tree,
     &cli_command_cert,
     &cli_command_cert_init,
     &cli_command_cert_issue,

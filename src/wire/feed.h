@@ -2,7 +2,8 @@
  * passed on as they are.
  *
  * A worker has one parent for each lane: the lane itself, or another worker. All of these are
- * small; feed and want are control, due is data, so that it does not overtake what it speaks of. */
+ * small; feed and want are control, due is data, all of it on the first stream: what is due for a
+ * round comes before what is for a later one, and before that round is said to be closed. */
 
 #ifndef WIRE_FEED_H
 #define WIRE_FEED_H

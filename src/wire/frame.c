@@ -128,8 +128,8 @@ const struct wire_type_info *wire_type_info(uint8_t type)
 
 uint16_t wire_stream(const struct wire_header *header, uint16_t streams)
 {
-    bool fence =
-        header->type == WIRE_CLOCK || header->type == WIRE_ADVANCED || header->type == WIRE_MARK;
+    bool fence = header->type == WIRE_CLOCK || header->type == WIRE_ADVANCED ||
+                 header->type == WIRE_MARK || header->type == WIRE_DUE;
     uint32_t place = (header->table & ~(uint32_t)WIRE_TABLE_PLANE) + header->chunk;
 
     return (uint16_t)(fence ? header->chunk % streams
