@@ -141,15 +141,16 @@ static void worker_clock_json(struct worker *w, struct run_process *p, const str
     json_t *sifted =
         c->sifted.encode_ns + c->sifted.decode_ns > 0 ? node_sift_totals_to_json(&c->sifted) : NULL;
 
-    worker_json(
-        w, json_pack("{s:s, s:I, s:I, s:I, s:b, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:o, "
-                     "s:o*}",
-                     "event", "clock", "ago_ns", worker_ago(c->ended_ns), "clock",
-                     (json_int_t)c->clock, "next", (json_int_t)c->next, "rebased", (int)c->rebased,
-                     "samples", (json_int_t)c->samples, "loss_sum", worker_real(c->loss_sum),
-                     "read_ns", (json_int_t)c->read_ns, "compute_ns", (json_int_t)c->compute_ns,
-                     "end_ns", (json_int_t)c->end_ns, "elements", (json_int_t)c->elements, "large",
-                     worker_large(c), "lanes", worker_lanes(lanes, count), "sifted", sifted));
+    worker_json(w,
+                json_pack("{s:s, s:I, s:I, s:I, s:b, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:o, "
+                          "s:o*, s:b}",
+                          "event", "clock", "ago_ns", worker_ago(c->ended_ns), "clock",
+                          (json_int_t)c->clock, "next", (json_int_t)c->next, "rebased",
+                          (int)c->rebased, "samples", (json_int_t)c->samples, "loss_sum",
+                          worker_real(c->loss_sum), "read_ns", (json_int_t)c->read_ns, "compute_ns",
+                          (json_int_t)c->compute_ns, "end_ns", (json_int_t)c->end_ns, "elements",
+                          (json_int_t)c->elements, "large", worker_large(c), "lanes",
+                          worker_lanes(lanes, count), "sifted", sifted, "upper", (int)c->upper));
 }
 
 /* How it goes, now and then. */

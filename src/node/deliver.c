@@ -21,7 +21,7 @@ static void node_deliver_later(struct node_lane *l)
     }
 }
 
-static bool node_deliver_wanted(const struct node_session *s)
+bool node_deliver_wanted(const struct node_session *s)
 {
     return s->state == NODE_IN && s->lane->config.site.delivery == NODE_BROADCAST;
 }

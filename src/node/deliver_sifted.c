@@ -58,6 +58,36 @@ static void sifted_send(struct node_lane *l, uint32_t chunk, uint64_t version,
     buf_trim_front(frame, WIRE_HEADER_BYTES);
     node_deliver_to_all(l, chunk, &header, frame);
     buf_unref(frame);
+    node_look_sent(&l->look);
+}
+
+static uint32_t sifted_links(struct node_look_link *out, void *user)
+{
+    struct node_lane *l = user;
+    uint32_t count = 0;
+
+    LIST_FOREACH (link, &l->sessions) {
+        struct node_session *s = LIST_ENTRY(link, struct node_session, link);
+
+        if (node_deliver_wanted(s) && count < NODE_LOOK_LINKS_MAX) {
+            out[count++] = (struct node_look_link){.peer = s->peer, .meter = &s->meter};
+        }
+    }
+    return count;
+}
+
+enum err node_deliver_begin(struct node_lane *l)
+{
+    const struct node_lane_config *c = &l->config;
+    enum err rc = OK;
+
+    if (c->site.push.on || c->site.broadcast.on) {
+        rc = node_sift_open(&l->sift, &c->site.broadcast, c->costs, c->mono_ns);
+        if (rc == OK) {
+            rc = node_look_open(&l->look, c->loop, &l->sift, c->site.required, sifted_links, l);
+        }
+    }
+    return rc;
 }
 
 bool node_deliver_sifted(struct node_lane *l, uint32_t chunk, uint64_t version)

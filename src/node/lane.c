@@ -487,8 +487,8 @@ static enum err lane_build(struct node_lane *l, struct err_text *text)
     if (rc == OK) {
         rc = node_counters_init(&l->counters, c->registry);
     }
-    if (rc == OK && (c->site.push.on || c->site.broadcast.on)) {
-        rc = node_sift_open(&l->sift, &c->site.broadcast, c->costs, c->mono_ns);
+    if (rc == OK) {
+        rc = node_deliver_begin(l);
     }
     if (rc == OK) {
         rc = node_mirror_create(l, &l->mirror, text);
@@ -575,6 +575,7 @@ void node_lane_destroy(struct node_lane *l)
         table_accum_clear(&l->chunks[i]->accum);
         mem_free(l->chunks[i]->residual);
     }
+    node_look_close(&l->look);
     node_sift_close(&l->sift);
     for (uint32_t i = 0; i < TABLE_COUNT_MAX; i++) {
         mem_free(l->blocks[i]);

@@ -11,6 +11,7 @@
 #include "node/control.h"
 #include "node/counters.h"
 #include "node/lane.h"
+#include "node/look.h"
 #include "node/mirror.h"
 #include "node/sift.h"
 #include "sync/feeding.h"
@@ -87,6 +88,7 @@ struct node_session {
     struct list link;
     struct node_lane *lane;
     struct net_peer *peer;
+    struct net_meter meter;
     enum node_session_state state;
     uint32_t rank; /* NODE_RANK_ANY: none. */
     bool resuming; /* Asked to go on where it was, after a restart of ours. */
@@ -187,6 +189,7 @@ struct node_lane {
     struct loop_timer tree_timer;
     uint64_t sums_sent;                         /* Trees: all of them, counted. */
     bool treeless;                              /* The last one could not be made. */
+    struct node_look look;                      /* At the links that sums go on. */
     struct node_mirror *mirror;                 /* NULL: there is one site. */
     struct node_chunk **chunks;                 /* By index; they stay where they are. */
     struct node_chunk *blocks[TABLE_COUNT_MAX]; /* The chunks of each table. */
@@ -329,6 +332,8 @@ void node_deliver_all_marked(struct node_lane *l, uint32_t chunk,
 
 /* deliver_sifted.c: the round's update enters the values and goes out. False: there is none. */
 bool node_deliver_sifted(struct node_lane *l, uint32_t chunk, uint64_t version);
+MUST_USE enum err node_deliver_begin(struct node_lane *l); /* If there is anything to sift. */
+bool node_deliver_wanted(const struct node_session *s);    /* Sums go to it. */
 
 /* lane_tree.c: broadcast trees. */
 bool node_tree_on(const struct node_lane *l);

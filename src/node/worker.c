@@ -329,6 +329,7 @@ void node_worker_destroy(struct node_worker *w)
     loop_timer_deinit(&w->feed_timer);
     node_read_free(w);
     node_worker_close_tables(w);
+    node_look_close(&w->look);
     node_sift_close(&w->sift);
     worker_free_list(&w->tasks);
     worker_free_list(&w->finished);

@@ -231,8 +231,8 @@ static void link_site_known(struct node_call *call, enum err rc, const json_t *f
         if (rc == OK) {
             rc = node_relay_listen(w);
         }
-        if (rc == OK && (w->site.push.on || w->site.broadcast.on) && w->sift.coder == NULL) {
-            rc = node_sift_open(&w->sift, &w->site.push, w->config.costs, w->config.mono_ns);
+        if (rc == OK) {
+            rc = node_sift_begin(w);
         }
         if (rc == OK) {
             w->begun = json_is_true(json_object_get(fields, "begun"));

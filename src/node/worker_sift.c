@@ -40,11 +40,14 @@ static enum err sift_send(struct node_worker *w, uint16_t table, uint32_t chunk,
     }
     if (rc != OK) {
         node_sift_back(&w->sift, &packed, held, elements);
-    } else if (w->config.witness != NULL) {
+        return rc;
+    }
+    node_look_sent(&w->look);
+    if (w->config.witness != NULL) {
         w->config.witness->pushed(table, chunk, w->clock, packed.codec, w->sift.room, packed.bytes,
                                   w->config.user);
     }
-    return rc;
+    return OK;
 }
 
 /* Once for each clock and chunk, however often sending is tried. */
@@ -149,6 +152,38 @@ enum err node_sift_flush(struct node_worker *w, uint32_t weight)
 enum err node_sift_rest(struct node_worker *w)
 {
     return sift_all(w, 0, 1);
+}
+
+static uint32_t sift_links(struct node_look_link *out, void *user)
+{
+    struct node_worker *w = user;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < w->links_count; i++) {
+        struct node_link *k = w->links[i];
+
+        if (k->peer != NULL && net_peer_is_up(k->peer)) {
+            out[count++] = (struct node_look_link){.peer = k->peer, .meter = &k->meter};
+        }
+    }
+    return count;
+}
+
+/* Once the site is known; also again, if there was no memory. */
+enum err node_sift_begin(struct node_worker *w)
+{
+    enum err rc = OK;
+
+    if (!w->site.push.on && !w->site.broadcast.on) {
+        return OK;
+    }
+    if (w->sift.coder == NULL) {
+        rc = node_sift_open(&w->sift, &w->site.push, w->config.costs, w->config.mono_ns);
+    }
+    if (rc == OK && !node_look_opened(&w->look)) {
+        rc = node_look_open(&w->look, w->config.loop, &w->sift, w->site.required, sift_links, w);
+    }
+    return rc;
 }
 
 bool node_sift_rests(const struct node_worker *w)

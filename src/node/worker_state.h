@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "node/control.h"
+#include "node/look.h"
 #include "node/sift.h"
 #include "node/worker.h"
 #include "table/accum.h"
@@ -96,6 +97,7 @@ struct node_link {
     uint32_t number;
     struct net_address address;
     struct net_peer *peer; /* NULL while there is no session. */
+    struct net_meter meter;
     enum node_link_state state;
     bool resumable;   /* Was in, in this session. */
     bool begun;       /* Others have let us in: the site is not at its start. */
@@ -224,6 +226,7 @@ struct node_worker {
     struct node_worker_table *tables[TABLE_COUNT_MAX];
     struct table_store *copy; /* Broadcast only. */
     struct node_sift sift;
+    struct node_look look;    /* At the links that updates go on. */
     struct node_copy *copies; /* By index of the copy. */
     uint32_t copies_count;
     uint64_t cache_left;
@@ -363,5 +366,6 @@ MUST_USE enum err node_sift_push(struct node_worker *w, uint16_t table, uint32_t
 MUST_USE enum err node_sift_flush(struct node_worker *w, uint32_t weight);
 MUST_USE enum err node_sift_rest(struct node_worker *w); /* All that is held back. */
 bool node_sift_rests(const struct node_worker *w);       /* Is there any? */
+MUST_USE enum err node_sift_begin(struct node_worker *w);
 
 #endif

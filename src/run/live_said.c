@@ -72,6 +72,7 @@ static void live_worker_sizes(const json_t *event, struct run_clock *c)
 static void live_worker_clock(struct live_member *m, const json_t *event)
 {
     struct run_clock c = {.rebased = json_is_true(json_object_get(event, "rebased")),
+                          .upper = json_is_true(json_object_get(event, "upper")),
                           .loss_sum = live_real(event, "loss_sum")};
     int64_t clock, next, samples;
 

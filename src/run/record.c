@@ -279,7 +279,7 @@ static void record_headers(struct run_record *r)
 {
     text_add(&r->line,
              "clock,time_s,workers,rebased,samples,loss,objective,accuracy,read_s,compute_s,"
-             "end_s,wan_bytes,wan_usd\n");
+             "end_s,wan_bytes,wan_usd,upper\n");
     record_line(r, RECORD_SCALARS);
     text_add(&r->line, "time_s,from,to,bytes,usd\n");
     record_line(r, RECORD_LINKS);
@@ -403,6 +403,10 @@ void run_record_row(struct run_record *r, const struct run_row *row,
               run_traffic_total(traffic));
     if (run_cost_transfer_total(r->config.file->topo, traffic, &nusd)) {
         record_dollars(&r->line, nusd);
+    }
+    text_add(&r->line, ",");
+    if (run_sifts(r->config.file)) {
+        text_addf(&r->line, "%u", row->upper);
     }
     text_add(&r->line, "\n");
     record_line(r, RECORD_SCALARS);

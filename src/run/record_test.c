@@ -172,10 +172,10 @@ static void test_a_record_has_all_its_files(void **state)
     assert_string_equal(
         slurp(&f, "deep/er/scalars.csv"),
         "clock,time_s,workers,rebased,samples,loss,objective,accuracy,read_s,compute_s,end_s,"
-        "wan_bytes,wan_usd\n"
-        "1,1.500000,2,0,20,0.5,,,0.250000000,0.000000000,0.000000000,0,0.000000000\n"
+        "wan_bytes,wan_usd,upper\n"
+        "1,1.500000,2,0,20,0.5,,,0.250000000,0.000000000,0.000000000,0,0.000000000,\n"
         "2,2.000000,2,1,20,0.25,0.125,0.75,0.000000000,0.000000000,0.000000000,3000000,"
-        "0.001500000\n");
+        "0.001500000,\n");
     assert_string_equal(slurp(&f, "deep/er/links.csv"), "time_s,from,to,bytes,usd\n"
                                                         "2.000000,eu,us,3000000,0.001500000\n"
                                                         "7.250000,eu,us,4000000,0.002000000\n"

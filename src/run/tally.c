@@ -211,6 +211,7 @@ void run_tally_clock(struct run_tally *t, uint32_t rank, const struct run_clock 
     if (r != NULL) {
         r->row.workers++;
         r->row.rebased += c->rebased;
+        r->row.upper += c->upper;
         r->row.samples += c->samples;
         r->loss_sum += c->loss_sum;
         r->row.read_s += (double)c->read_ns * 1e-9;

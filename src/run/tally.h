@@ -21,6 +21,7 @@ struct run_row {
     int64_t now_ns;   /* When the last of them ended it. */
     uint32_t workers; /* Who ended it. */
     uint32_t rebased; /* Of those: who were left out by a lane meanwhile. */
+    uint32_t upper;   /* And who held back by the upper threshold (F5). */
     double samples;
     double loss; /* Per sample. */
     bool evaluated;

@@ -250,6 +250,7 @@ static void trainer_sifted(struct run_trainer *t)
     if (sift != NULL) {
         t->now.sifted = node_sift_totals_since(&sift->totals, &t->sifted);
         t->sifted = sift->totals;
+        t->now.upper = sift->up;
     }
 }
 

@@ -17,6 +17,7 @@ enum {
     FEED_FLOWS = 4096,
     FEED_SEGMENTS = 1 << 16,
     FEED_REGIONS = 2,
+    FEED_REQUIRED = 20000, /* Bytes per second; times up to 16. */
 };
 
 static const struct table_schema_text feed_tables[SIM_FEED_TABLES] = {
@@ -100,6 +101,9 @@ static void feed_choose(struct feed *f, struct rng *rng)
     f->site.push.on = c->chain == NULL || c->chain[0] != '\0';
     f->site.broadcast.on = f->site.broadcast.on && f->site.delivery == NODE_BROADCAST;
     feed_tree(f, rng);
+    if (node_sifting_moves(&f->site.push) || node_sifting_moves(&f->site.broadcast)) {
+        f->site.required = FEED_REQUIRED * (1 + c->seed % 16); /* Some links have it. */
+    }
 }
 
 /* Building. */

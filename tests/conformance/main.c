@@ -50,6 +50,7 @@ int main(int argc, char **argv)
     main_add(conf_restart_tests, conf_restart_count);
     main_add(conf_acked_tests, conf_acked_count);
     main_add(conf_pace_tests, conf_pace_count);
+    main_add(conf_meter_tests, conf_meter_count);
     main_add(conf_memory_tests, conf_memory_count);
     if (conf_carrier == &conf_tcp) {
         main_add(conf_tcp_tests, conf_tcp_count);

@@ -28,6 +28,8 @@ extern const struct CMUnitTest conf_acked_tests[];
 extern const size_t conf_acked_count;
 extern const struct CMUnitTest conf_pace_tests[];
 extern const size_t conf_pace_count;
+extern const struct CMUnitTest conf_meter_tests[];
+extern const size_t conf_meter_count;
 extern const struct CMUnitTest conf_memory_tests[];
 extern const size_t conf_memory_count;
 
