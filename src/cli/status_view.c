@@ -38,6 +38,15 @@ struct view_sites {
     uint32_t count;
 };
 
+/* What members hold back of what they send. */
+struct view_sifted {
+    uint32_t count; /* Members of whom it is known. */
+    uint32_t upper; /* Whose links are too slow for the lower threshold. */
+    double threshold;
+    int64_t elements, kept;
+    int64_t link; /* The slowest, bytes per second; zero: not known. */
+};
+
 /* A worker as all lanes together see it. */
 struct view_member {
     const char *name;
@@ -48,6 +57,7 @@ struct view_member {
     int64_t silent_ms;
     int64_t rtt_us;
     int64_t delivery;
+    struct view_sifted sifted;
 };
 
 struct view_members {
@@ -122,6 +132,35 @@ static double view_rate(const struct view *v, int64_t before, int64_t now)
                : (double)(now - before) / v->seconds;
 }
 
+/* Add up what somebody says of it. */
+static void view_add_sifted(struct view_sifted *sum, const json_t *member)
+{
+    const json_t *sifted = json_object_get(member, "sifted");
+    int64_t link = why_number(sifted, "link_bytes_per_s");
+    double threshold = json_number_value(json_object_get(sifted, "threshold"));
+
+    if (why_number(sifted, "elements") == 0) {
+        return;
+    }
+    sum->count++;
+    sum->upper += view_flag(sifted, "upper");
+    sum->threshold = threshold > sum->threshold ? threshold : sum->threshold;
+    sum->elements += why_number(sifted, "elements");
+    sum->kept += why_number(sifted, "kept");
+    sum->link = link > 0 && (sum->link == 0 || link < sum->link) ? link : sum->link;
+}
+
+static void view_join_sifted(struct view_sifted *sum, const struct view_sifted *more)
+{
+    sum->count += more->count;
+    sum->upper += more->upper;
+    sum->threshold = more->threshold > sum->threshold ? more->threshold : sum->threshold;
+    sum->elements += more->elements;
+    sum->kept += more->kept;
+    sum->link =
+        more->link > 0 && (sum->link == 0 || more->link < sum->link) ? more->link : sum->link;
+}
+
 static struct view_member *view_find(struct view_members *all, const char *name)
 {
     for (uint32_t i = 0; i < all->count; i++) {
@@ -158,6 +197,7 @@ static void view_add_member(struct view_members *all, const json_t *status, cons
     m->silent_ms = first || silent < m->silent_ms ? silent : m->silent_ms;
     m->rtt_us = why_number(member, "rtt_us") > m->rtt_us ? why_number(member, "rtt_us") : m->rtt_us;
     m->delivery += why_number(member, "delivery");
+    view_add_sifted(&m->sifted, member);
 }
 
 static int view_by_rank(const void *a, const void *b)
@@ -343,6 +383,44 @@ static void view_settings(struct view_out *o, const json_t *first)
     }
 }
 
+static double view_sent(const struct view_sifted *s)
+{
+    return s->elements > 0 ? (double)s->kept / (double)s->elements * 100 : 0;
+}
+
+/* "workers hold back: low, delta 0.0012 now, 12.5 % of entries sent, slowest link 5.00 MB/s" */
+static void view_sifted_line(struct view_out *o, const char *who, const struct view_sifted *s)
+{
+    char choice[VIEW_CELL_BYTES], link[VIEW_CELL_BYTES];
+
+    if (s->count == 0) {
+        return;
+    }
+    (void)snprintf(choice, sizeof(choice), "%s", s->upper == 0 ? "low" : "up");
+    if (s->upper > 0 && s->upper < s->count) {
+        (void)snprintf(choice, sizeof(choice), "%u of %u up", s->upper, s->count);
+    }
+    view_putf(o, CLI_PLAIN,
+              "%s hold back: %s, delta %.3g now, %.1f %% of entries sent, slowest "
+              "link %s",
+              who, choice, s->threshold, view_sent(s),
+              view_si(s->link > 0 ? (double)s->link : -1, "B/s", link));
+}
+
+static void view_sifted_lines(struct view_out *o, const struct view_members *all)
+{
+    struct view_sifted workers = {0}, lanes = {0};
+
+    for (uint32_t i = 0; i < all->count; i++) {
+        view_join_sifted(&workers, &all->list[i].sifted);
+    }
+    for (size_t i = 0; i < view_lanes(o->v->now); i++) {
+        view_add_sifted(&lanes, view_status(o->v->now, i));
+    }
+    view_sifted_line(o, "workers", &workers);
+    view_sifted_line(o, "lanes", &lanes);
+}
+
 static void view_head(struct view_out *o, const struct view_members *all)
 {
     const struct view *v = o->v;
@@ -361,6 +439,7 @@ static void view_head(struct view_out *o, const struct view_members *all)
               view_si(view_rate(v, before.sent, now.sent), "B/s", out),
               view_si((double)now.table_bytes, "B", model), now.refused);
     view_settings(o, first);
+    view_sifted_lines(o, all);
 }
 
 static enum cli_style view_style(const struct view_member *m)
@@ -374,8 +453,12 @@ static enum cli_style view_style(const struct view_member *m)
 static void view_member_line(struct view_out *o, const struct view_member *m)
 {
     char heard[VIEW_CELL_BYTES], rtt[VIEW_CELL_BYTES] = "-", rank[VIEW_CELL_BYTES] = "-";
-    char state[VIEW_CELL_BYTES], rate[VIEW_CELL_BYTES];
+    char state[VIEW_CELL_BYTES], rate[VIEW_CELL_BYTES], sent[VIEW_CELL_BYTES] = "";
 
+    if (m->sifted.count > 0) {
+        (void)snprintf(sent, sizeof(sent), "  %5.1f %% %s", view_sent(&m->sifted),
+                       m->sifted.upper > 0 ? "up" : "low");
+    }
     if (m->rtt_us > 0) {
         (void)snprintf(rtt, sizeof(rtt), "%.1f ms", (double)m->rtt_us / 1e3);
     }
@@ -387,9 +470,19 @@ static void view_member_line(struct view_out *o, const struct view_member *m)
     } else {
         (void)snprintf(state, sizeof(state), "%s", view_state(m));
     }
-    view_putf(o, view_style(m), "%-16.16s %4s %8" PRId64 "  %-12.12s %8s %9s %10s", m->name, rank,
+    view_putf(o, view_style(m), "%-16.16s %4s %8" PRId64 "  %-12.12s %8s %9s %10s%s", m->name, rank,
               m->clock == INT64_MAX ? 0 : m->clock, state, view_seconds(m->silent_ms, heard), rtt,
-              view_si((double)m->delivery, "B/s", rate));
+              view_si((double)m->delivery, "B/s", rate), sent);
+}
+
+static bool view_sifts(const struct view_members *all)
+{
+    for (uint32_t i = 0; i < all->count; i++) {
+        if (all->list[i].sifted.count > 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Those that matter first, if there is no room for all. */
@@ -400,8 +493,9 @@ static void view_member_lines(struct view_out *o, const struct view_members *all
     if (all->count == 0 || room < 2) {
         return;
     }
-    view_put(o, CLI_FAINT,
-             "WORKER           RANK    CLOCK  STATE           HEARD       RTT       RATE");
+    view_putf(o, CLI_FAINT,
+              "WORKER           RANK    CLOCK  STATE           HEARD       RTT       RATE%s",
+              view_sifts(all) ? "     SENT" : "");
     room--;
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < all->count; i++) {
@@ -686,6 +780,16 @@ void view_line(const struct view *v, struct text *out)
     json_decref(reasons);
 }
 
+/* NULL: nothing is known of it. */
+static json_t *view_sifted_json(const struct view_sifted *s)
+{
+    return s->count == 0
+               ? NULL
+               : json_pack("{s:b, s:f, s:I, s:I, s:I}", "upper", s->upper > 0, "threshold",
+                           s->threshold, "elements", (json_int_t)s->elements, "kept",
+                           (json_int_t)s->kept, "link_bytes_per_s", (json_int_t)s->link);
+}
+
 static json_t *view_members_json(const struct view_members *all)
 {
     json_t *out = json_array();
@@ -694,12 +798,13 @@ static json_t *view_members_json(const struct view_members *all)
         const struct view_member *m = &all->list[i];
 
         (void)json_array_append_new(
-            out, json_pack("{s:s, s:I, s:I, s:s, s:I, s:I, s:I, s:I}", "name", m->name, "rank",
-                           (json_int_t)m->rank, "clock",
-                           (json_int_t)(m->clock == INT64_MAX ? 0 : m->clock), "state",
-                           view_state(m), "silent_ms", (json_int_t)m->silent_ms, "rtt_us",
-                           (json_int_t)m->rtt_us, "behind_chunks", (json_int_t)m->behind_chunks,
-                           "delivery", (json_int_t)m->delivery));
+            out,
+            json_pack("{s:s, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:o*}", "name", m->name, "rank",
+                      (json_int_t)m->rank, "clock",
+                      (json_int_t)(m->clock == INT64_MAX ? 0 : m->clock), "state", view_state(m),
+                      "silent_ms", (json_int_t)m->silent_ms, "rtt_us", (json_int_t)m->rtt_us,
+                      "behind_chunks", (json_int_t)m->behind_chunks, "delivery",
+                      (json_int_t)m->delivery, "sifted", view_sifted_json(&m->sifted)));
     }
     return out;
 }

@@ -101,6 +101,40 @@ static void test_the_screen_has_everything(void **state)
     json_decref(now);
 }
 
+/* Somebody's links are too slow: it is seen whose. */
+static void test_what_is_held_back_is_shown(void **state)
+{
+    static char screen[SCREEN_BYTES];
+    json_t *now = json_of(
+        "{'site': 'home', 'lanes': [{'lane': 0, 'address': 'tcp://h:7400', 'status': {'server': "
+        "'s0', 'lane': 0, 'lanes': 1, 'barrier': 'bsp', 'delivery': 'broadcast', 'version': 9, "
+        "'sifted': {'elements': 1000, 'kept': 400, 'upper': false, 'threshold': 0.001, "
+        "'link_bytes_per_s': 0}, 'members': ["
+        "{'name': 'w0', 'rank': 0, 'state': 'in', 'up': true, 'clock': 9, 'sifted': {'elements': "
+        "100, 'kept': 10, 'upper': true, 'threshold': 0.0025, 'link_bytes_per_s': 5000000}},"
+        "{'name': 'w1', 'rank': 1, 'state': 'in', 'up': true, 'clock': 9, 'sifted': {'elements': "
+        "100, 'kept': 40, 'upper': false, 'threshold': 0.001, 'link_bytes_per_s': 90000000}},"
+        "{'name': 'w2', 'rank': 2, 'state': 'in', 'up': true, 'clock': 9}]}}]}");
+    struct view v = {.now = now, .time = "", .width = 120, .height = 40};
+    json_t *json = view_json(&v);
+    const json_t *members = json_object_get(json, "members");
+
+    (void)state;
+    screen_of(&v, screen);
+    assert_non_null(strstr(screen, "\nworkers hold back: 1 of 2 up, delta 0.0025 now, 25.0 % of "
+                                   "entries sent, slowest link 5.00 MB/s\n"));
+    assert_non_null(strstr(screen, "\nlanes hold back: low, delta 0.001 now, 40.0 % of entries "
+                                   "sent, slowest link -\n"));
+    assert_non_null(strstr(screen, "HEARD       RTT       RATE     SENT\n"));
+    assert_non_null(strstr(screen, "0 B/s   10.0 % up\n"));
+    assert_non_null(strstr(screen, "0 B/s   40.0 % low\n"));
+    assert_true(json_is_true(
+        json_object_get(json_object_get(json_array_get(members, 0), "sifted"), "upper")));
+    assert_null(json_object_get(json_array_get(members, 2), "sifted"));
+    json_decref(json);
+    json_decref(now);
+}
+
 static void test_without_a_report_before_there_are_no_rates(void **state)
 {
     static char screen[SCREEN_BYTES];
@@ -313,6 +347,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_screen_has_everything),
+        cmocka_unit_test(test_what_is_held_back_is_shown),
         cmocka_unit_test(test_without_a_report_before_there_are_no_rates),
         cmocka_unit_test(test_counters_that_go_back_have_no_rate),
         cmocka_unit_test(test_it_fits_every_terminal),

@@ -3,6 +3,7 @@
 #include "node/control.h"
 
 #include "base/buf.h"
+#include "codec/filter.h"
 #include "net/endpoint.h"
 #include "wire/control.h"
 
@@ -145,6 +146,32 @@ bool node_sift_totals_from_json(const json_t *fields, struct node_sift_totals *o
     }
     out->encode_ns = (int64_t)encode_ns;
     out->decode_ns = (int64_t)decode_ns;
+    return true;
+}
+
+json_t *node_sift_state_to_json(const struct node_sift_state *state)
+{
+    json_t *out = node_sift_totals_to_json(&state->totals);
+
+    (void)json_object_update_new(out, json_pack("{s:b, s:f, s:I}", "upper", (int)state->upper,
+                                                "threshold", state->threshold, "link_bytes_per_s",
+                                                (json_int_t)state->link_rate));
+    return out;
+}
+
+bool node_sift_state_from_json(const json_t *fields, struct node_sift_state *out)
+{
+    struct node_sift_state in = {.upper = json_is_true(json_object_get(fields, "upper")),
+                                 .threshold =
+                                     json_number_value(json_object_get(fields, "threshold"))};
+
+    *out = (struct node_sift_state){0};
+    if (!node_sift_totals_from_json(fields, &in.totals) ||
+        !node_json_u64(fields, "link_bytes_per_s", INT64_MAX, 0, &in.link_rate) ||
+        !(in.threshold >= 0 && in.threshold <= (double)CODEC_THRESHOLD_MAX)) {
+        return false;
+    }
+    *out = in;
     return true;
 }
 

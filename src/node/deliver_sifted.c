@@ -84,6 +84,9 @@ enum err node_deliver_begin(struct node_lane *l)
     if (c->site.push.on || c->site.broadcast.on) {
         rc = node_sift_open(&l->sift, &c->site.broadcast, c->costs, c->mono_ns);
         if (rc == OK) {
+            rc = node_sift_count(&l->sift, c->registry, "broadcast");
+        }
+        if (rc == OK) {
             rc = node_look_open(&l->look, c->loop, &l->sift, c->site.required, sifted_links, l);
         }
     }

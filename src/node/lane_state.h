@@ -162,6 +162,8 @@ struct node_name {
         uint64_t evaluated; /* Clock of the evaluation; zero: none. */
         double loss_sum, samples;
         double objective_sum, objective_count, correct, tested;
+        bool sifts; /* The next is known. */
+        struct node_sift_state sifted;
     } report;
 };
 

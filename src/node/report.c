@@ -89,6 +89,9 @@ bool node_report_take(struct node_lane *l, uint32_t rank, const json_t *fields, 
         !report_number(fields, "tested", &in.tested)) {
         return false;
     }
+    in.sifts = node_sift_state_from_json(json_object_get(fields, "sifted"), &in.sifted);
+    report->sifts = in.sifts;
+    report->sifted = in.sifted;
     report->clock = in.clock;
     report->loss_sum = in.loss_sum;
     report->samples = in.samples;

@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "codec/filter.h"
+#include "obs/metric.h"
 #include "table/apply.h"
 
 enum { SIFT_LIST_BYTES = 12 }; /* A list of one element, and its value. */
@@ -74,6 +75,71 @@ void node_sift_close(struct node_sift *f)
     *f = (struct node_sift){0};
 }
 
+static enum err sift_gauge(struct obs_registry *registry, const struct obs_label *label,
+                           const char *name, const char *help, struct obs_gauge **out)
+{
+    struct obs_desc desc = {
+        .name = name, .help = help, .labels = label, .labels_count = 1, .merge = OBS_MERGE_LAST};
+
+    return obs_gauge_create(registry, &desc, out);
+}
+
+static enum err sift_counter(struct obs_registry *registry, const struct obs_label *label,
+                             uint32_t divisor, const char *name, const char *help,
+                             struct obs_counter **out)
+{
+    struct obs_desc desc = {
+        .name = name, .help = help, .labels = label, .labels_count = 1, .divisor = divisor};
+
+    return obs_counter_create(registry, &desc, out);
+}
+
+enum err node_sift_count(struct node_sift *f, struct obs_registry *registry, const char *direction)
+{
+    const struct obs_label label = {"direction", direction};
+    const struct obs_label encode = {"work", "encode"}, decode = {"work", "decode"};
+    struct node_sift_metrics m = {0};
+    enum err rc = sift_gauge(registry, &label, "strait_sift_threshold",
+                             "Threshold in use: what is not above it is held back.", &m.threshold);
+
+    if (rc == OK) {
+        rc = sift_gauge(registry, &label, "strait_sift_upper",
+                        "1: links are too slow for the lower threshold.", &m.upper);
+    }
+    if (rc == OK) {
+        rc = sift_counter(registry, &label, 0, "strait_sift_elements_total",
+                          "Elements that were looked at.", &m.elements);
+    }
+    if (rc == OK) {
+        rc = sift_counter(registry, &label, 0, "strait_sift_kept_total",
+                          "Elements that were not held back.", &m.kept);
+    }
+    if (rc == OK) {
+        rc = sift_counter(registry, &label, 0, "strait_sift_bytes_total",
+                          "Bytes that these took, for each receiver.", &m.bytes);
+    }
+    if (rc == OK) {
+        rc = sift_counter(registry, &encode, OBS_NS, "strait_codec_seconds_total",
+                          "Time that compression took.", &m.encode_ns);
+    }
+    if (rc == OK) {
+        rc = sift_counter(registry, &decode, OBS_NS, "strait_codec_seconds_total",
+                          "Time that compression took.", &m.decode_ns);
+    }
+    if (rc == OK) {
+        f->metrics = m;
+    }
+    return rc;
+}
+
+struct node_sift_state node_sift_state(const struct node_sift *f)
+{
+    return (struct node_sift_state){.upper = f->up,
+                                    .threshold = (double)f->threshold,
+                                    .link_rate = f->link_rate,
+                                    .totals = f->totals};
+}
+
 float node_sift_threshold(const struct node_sift *f, uint64_t clock)
 {
     return codec_threshold(f->up ? f->how->chain.up : f->how->chain.low, clock);
@@ -89,16 +155,27 @@ static int64_t sift_now(const struct node_sift *f)
     return f->mono_ns == NULL ? 0 : f->mono_ns();
 }
 
-static void sift_count(struct node_sift *f, const struct codec_packed *packed, uint32_t elements,
+static void sift_taken(struct node_sift *f, const struct codec_packed *packed, uint32_t elements,
                        int64_t begun_ns)
 {
+    const struct node_sift_metrics *m = &f->metrics;
+    int64_t took_ns = f->mono_ns != NULL
+                          ? sift_now(f) - begun_ns
+                          : codec_encode_ns(&f->costs, packed, elements, f->how->chain.cut);
+
     f->totals.chunks++;
     f->totals.elements += elements;
     f->totals.kept += packed->count;
     f->totals.bytes += packed->bytes;
-    f->totals.encode_ns += f->mono_ns != NULL
-                               ? sift_now(f) - begun_ns
-                               : codec_encode_ns(&f->costs, packed, elements, f->how->chain.cut);
+    f->totals.encode_ns += took_ns;
+    if (m->threshold != NULL) {
+        obs_gauge_set(m->threshold, (double)f->threshold);
+        obs_gauge_set(m->upper, f->up ? 1 : 0);
+        obs_counter_add(m->elements, elements);
+        obs_counter_add(m->kept, packed->count);
+        obs_counter_add(m->bytes, packed->bytes);
+        obs_counter_add(m->encode_ns, (uint64_t)took_ns);
+    }
 }
 
 void node_sift_take(struct node_sift *f, float threshold, float *held, uint32_t elements,
@@ -108,7 +185,8 @@ void node_sift_take(struct node_sift *f, float threshold, float *held, uint32_t 
 
     codec_encode(f->coder, &f->how->chain, threshold, (double)f->link_rate, held, elements, f->room,
                  packed);
-    sift_count(f, packed, elements, begun_ns);
+    f->threshold = threshold;
+    sift_taken(f, packed, elements, begun_ns);
 }
 
 void node_sift_back(struct node_sift *f, const struct codec_packed *packed, float *held,
@@ -148,15 +226,18 @@ bool node_sift_may_skip(const struct table_schema *schema)
 enum err node_sift_decode(struct node_sift *f, uint32_t codec, const void *bytes, uint32_t size,
                           uint32_t elements, struct codec_plain *out)
 {
-    int64_t begun_ns = sift_now(f);
+    int64_t begun_ns = sift_now(f), took_ns = 0;
     enum err rc = codec_decode(f->coder, codec, bytes, size, elements, out);
 
     if (f->mono_ns != NULL) {
-        f->totals.decode_ns += sift_now(f) - begun_ns;
+        took_ns = sift_now(f) - begun_ns;
     } else if (rc == OK) {
-        uint32_t count = codec_index_count(out->codec, out->payload, elements);
-
-        f->totals.decode_ns += codec_decode_ns(&f->costs, codec, size, count, elements);
+        took_ns = codec_decode_ns(&f->costs, codec, size,
+                                  codec_index_count(out->codec, out->payload, elements), elements);
+    }
+    f->totals.decode_ns += took_ns;
+    if (f->metrics.decode_ns != NULL) {
+        obs_counter_add(f->metrics.decode_ns, (uint64_t)took_ns);
     }
     return rc;
 }

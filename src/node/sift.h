@@ -11,6 +11,10 @@
 #include "codec/coder.h"
 #include "table/schema.h"
 
+struct obs_counter;
+struct obs_gauge;
+struct obs_registry;
+
 struct node_sifting {
     bool on;
     struct codec_chain chain;
@@ -37,6 +41,24 @@ void node_sift_totals_add(struct node_sift_totals *sum, const struct node_sift_t
 struct node_sift_totals node_sift_totals_since(const struct node_sift_totals *now,
                                                const struct node_sift_totals *before);
 
+/* How a member sifts, for people. */
+struct node_sift_state {
+    bool upper;         /* The upper threshold counts. */
+    double threshold;   /* The last that was used. */
+    uint64_t link_rate; /* Of the slowest link, bytes per second; zero: unknown. */
+    struct node_sift_totals totals;
+};
+
+struct node_sift_metrics {
+    struct obs_gauge *threshold; /* NULL: nobody counts. */
+    struct obs_gauge *upper;
+    struct obs_counter *elements;
+    struct obs_counter *kept;
+    struct obs_counter *bytes;
+    struct obs_counter *encode_ns;
+    struct obs_counter *decode_ns;
+};
+
 /* Fields are private to src/node but for .totals and .up. */
 struct node_sift {
     const struct node_sifting *how; /* What is sent: NULL or off: nothing is sifted here. */
@@ -46,7 +68,9 @@ struct node_sift {
     uint64_t link_rate; /* Of the slowest link that it sends on, bytes per second; zero: unknown. */
     struct codec_costs costs;
     int64_t (*mono_ns)(void); /* NULL: time is what the costs say. */
+    float threshold;          /* The last that was used. */
     struct node_sift_totals totals;
+    struct node_sift_metrics metrics;
 };
 
 /* @how must stay where it is; it may be off: then this can still take in what others sifted.
@@ -56,6 +80,12 @@ struct node_sift {
 MUST_USE enum err node_sift_open(struct node_sift *f, const struct node_sifting *how,
                                  const struct codec_costs *costs, int64_t (*mono_ns)(void));
 void node_sift_close(struct node_sift *f);
+
+/* Count for others too, as what is sent in @direction: "push" or "broadcast". */
+MUST_USE enum err node_sift_count(struct node_sift *f, struct obs_registry *registry,
+                                  const char *direction);
+
+struct node_sift_state node_sift_state(const struct node_sift *f);
 
 static inline bool node_sift_on(const struct node_sift *f)
 {

@@ -57,6 +57,10 @@ static json_t *status_member(struct node_lane *l, const struct node_session *s)
         (void)json_object_set_new(out, "rank", json_integer(s->rank));
         status_put(out, "clock", (json_int_t)sync_member_clock(&l->sync, s->rank));
     }
+    if (s->rank != NODE_RANK_ANY && l->names[s->rank].report.sifts) {
+        (void)json_object_set_new(out, "sifted",
+                                  node_sift_state_to_json(&l->names[s->rank].report.sifted));
+    }
     if (status_waited_for(l, s)) {
         (void)json_object_set_new(out, "waited_for", json_true());
     }
@@ -207,7 +211,9 @@ struct json_t *node_lane_status(struct node_lane *l)
     status_counts(l, out);
     status_checkpoint(l, out);
     if (node_lane_sift(l) != NULL) {
-        (void)json_object_set_new(out, "sifted", node_sift_totals_to_json(&l->sift.totals));
+        struct node_sift_state sifted = node_sift_state(&l->sift);
+
+        (void)json_object_set_new(out, "sifted", node_sift_state_to_json(&sifted));
     }
     if (l->mirror != NULL) {
         (void)json_object_set_new(out, "between", node_mirror_status(l->mirror));

@@ -671,13 +671,19 @@ static void task_reported(struct node_call *call, enum err rc, const json_t *fie
 void node_worker_report(struct node_worker *w, const struct node_report *report, struct node_op *op)
 {
     struct node_op_state *t = node_task_begin(w, TASK_REPORT, op);
+    json_t *fields;
     enum err rc;
 
     if (t == NULL) {
         return;
     }
-    rc =
-        node_link_call(w->links[0], NODE_OP_REPORT, node_report_to_json(report), task_reported, op);
+    fields = node_report_to_json(report);
+    if (node_sift_on(&w->sift)) {
+        struct node_sift_state sifted = node_sift_state(&w->sift);
+
+        (void)json_object_set_new(fields, "sifted", node_sift_state_to_json(&sifted));
+    }
+    rc = node_link_call(w->links[0], NODE_OP_REPORT, fields, task_reported, op);
     if (rc != OK) {
         node_task_end(w, t, rc, NULL);
     }

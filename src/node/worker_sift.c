@@ -180,6 +180,9 @@ enum err node_sift_begin(struct node_worker *w)
     if (w->sift.coder == NULL) {
         rc = node_sift_open(&w->sift, &w->site.push, w->config.costs, w->config.mono_ns);
     }
+    if (rc == OK) {
+        rc = node_sift_count(&w->sift, w->config.registry, "push");
+    }
     if (rc == OK && !node_look_opened(&w->look)) {
         rc = node_look_open(&w->look, w->config.loop, &w->sift, w->site.required, sift_links, w);
     }
