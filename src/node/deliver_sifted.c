@@ -69,7 +69,7 @@ static uint32_t sifted_links(struct node_look_link *out, void *user)
     LIST_FOREACH (link, &l->sessions) {
         struct node_session *s = LIST_ENTRY(link, struct node_session, link);
 
-        if (node_deliver_wanted(s) && count < NODE_LOOK_LINKS_MAX) {
+        if (node_deliver_wanted(s) && node_tree_direct(s) && count < NODE_LOOK_LINKS_MAX) {
             out[count++] = (struct node_look_link){.peer = s->peer, .meter = &s->meter};
         }
     }
