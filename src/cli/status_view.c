@@ -407,6 +407,26 @@ static void view_sifted_line(struct view_out *o, const char *who, const struct v
               view_si(s->link > 0 ? (double)s->link : -1, "B/s", link));
 }
 
+/* How sums reach the workers, over all lanes. */
+static void view_tree_line(struct view_out *o)
+{
+    int64_t direct = 0, fed = 0, detours = 0;
+
+    for (size_t i = 0; i < view_lanes(o->v->now); i++) {
+        const json_t *tree = json_object_get(view_status(o->v->now, i), "tree");
+
+        direct += why_number(tree, "direct");
+        fed += why_number(tree, "fed");
+        detours += why_number(tree, "detours");
+    }
+    if (direct + fed > 0) {
+        view_putf(o, CLI_PLAIN,
+                  "sums go by trees: %lld of %lld ways to workers are through other workers, %lld "
+                  "detours so far",
+                  (long long)fed, (long long)(direct + fed), (long long)detours);
+    }
+}
+
 static void view_sifted_lines(struct view_out *o, const struct view_members *all)
 {
     struct view_sifted workers = {0}, lanes = {0};
@@ -440,6 +460,7 @@ static void view_head(struct view_out *o, const struct view_members *all)
               view_si((double)now.table_bytes, "B", model), now.refused);
     view_settings(o, first);
     view_sifted_lines(o, all);
+    view_tree_line(o);
 }
 
 static enum cli_style view_style(const struct view_member *m)

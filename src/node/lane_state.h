@@ -344,6 +344,7 @@ bool node_tree_direct(const struct node_session *s);
 void node_tree_joined(struct node_session *s);
 void node_tree_gone(struct node_lane *l, uint32_t rank);
 void node_tree_plan(struct node_lane *l);
+struct json_t *node_tree_status(const struct node_lane *l);
 /* A sum goes out. Returns how many rounds back the one before it was. */
 uint32_t node_tree_sent(struct node_lane *l, uint32_t chunk, uint64_t version);
 MUST_USE enum err node_tree_due(struct node_session *s); /* Tell it what must come. */

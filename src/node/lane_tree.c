@@ -183,6 +183,21 @@ void node_tree_plan(struct node_lane *l)
     feed_timer_set(l);
 }
 
+struct json_t *node_tree_status(const struct node_lane *l)
+{
+    uint32_t direct = 0, fed = 0;
+
+    for (uint32_t r = 0; r < SYNC_MEMBERS_MAX; r++) {
+        bool present = feeding_present(&l->feeding, r);
+
+        direct += present && feeding_direct(&l->feeding, r);
+        fed += present && !feeding_direct(&l->feeding, r);
+    }
+    return json_pack("{s:i, s:i, s:I, s:I}", "direct", (int)direct, "fed", (int)fed, "trees",
+                     (json_int_t)obs_counter_value(l->counters.trees), "detours",
+                     (json_int_t)obs_counter_value(l->counters.detours));
+}
+
 /* Sums out. */
 
 uint32_t node_tree_sent(struct node_lane *l, uint32_t chunk, uint64_t version)

@@ -215,6 +215,9 @@ struct json_t *node_lane_status(struct node_lane *l)
 
         (void)json_object_set_new(out, "sifted", node_sift_state_to_json(&sifted));
     }
+    if (node_tree_on(l)) {
+        (void)json_object_set_new(out, "tree", node_tree_status(l));
+    }
     if (l->mirror != NULL) {
         (void)json_object_set_new(out, "between", node_mirror_status(l->mirror));
     }
