@@ -140,19 +140,24 @@ static enum err feed_members(struct feed *f, struct rng *rng, struct sim_region 
     enum err rc = OK;
 
     for (uint32_t i = 0; i < f->servers && rc == OK; i++) {
+        uint32_t lanes = 1 + (uint32_t)rng_below(rng, 2);
+        bool far = rng_below(rng, 3) == 0;
+
         (void)snprintf(name, sizeof(name), "s%u", i);
-        rc = sim_cluster_add_server(f->cluster, name, regions[rng_below(rng, 3) == 0],
-                                    1 + (uint32_t)rng_below(rng, 2));
+        rc = sim_cluster_add_server(f->cluster, name, regions[far], lanes);
     }
     for (uint32_t i = 0; i < f->workers_count && rc == OK; i++) {
         struct feed_worker *w = &f->workers[i];
+        uint16_t streams;
+        bool far;
 
         w->feed = f;
         w->rng = rng_fork(rng, i);
+        streams = (uint16_t)(1 + rng_below(rng, 2));
+        far = rng_below(rng, 3) == 0;
         sim_event_init(&w->death, feed_death);
         (void)snprintf(name, sizeof(name), "w%u", i);
-        rc = sim_cluster_add_worker(f->cluster, name, regions[rng_below(rng, 3) == 0],
-                                    (uint16_t)(1 + rng_below(rng, 2)), &feed_brain, w);
+        rc = sim_cluster_add_worker(f->cluster, name, regions[far], streams, &feed_brain, w);
         if (rc == OK) {
             sim_cluster_worker(f->cluster, i)->user = w;
         }
