@@ -108,7 +108,7 @@ static void test_a_busy_link_shows_its_rate(void **state)
     static const uint64_t rates[] = {100000, 1000000, 40000000};
 
     (void)state;
-    for (size_t i = 0; i < 5 * 3; i++) {
+    for (size_t i = 0; i < sizeof(rtts_ms) / sizeof(rtts_ms[0]) * 3; i++) {
         struct wire w = wire_of(rates[i % 3], rtts_ms[i / 3]);
         struct net_meter_reading r;
 

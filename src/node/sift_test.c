@@ -63,7 +63,7 @@ static void test_costs_say_how_long_it_took(void **state)
     assert_int_equal(f.totals.kept, ELEMENTS / 10);
     assert_int_equal(f.totals.bytes, packed.bytes);
     assert_true(f.totals.encode_ns > 0);
-    assert_int_equal(slow.totals.encode_ns, f.totals.encode_ns + 1000 * ELEMENTS);
+    assert_int_equal(slow.totals.encode_ns, f.totals.encode_ns + INT64_C(1000) * ELEMENTS);
     assert_int_equal(f.totals.decode_ns, 0);
     assert_int_equal(node_sift_decode(&f, packed.codec, f.room, packed.bytes, ELEMENTS, &plain),
                      OK);
