@@ -179,6 +179,7 @@ static void drill_choose_order(struct drill *d, struct rng *rng)
 static void drill_choose_flow(struct drill *d)
 {
     static const char *const chains[] = {"all | bitmap", "dvf:delta=0 | gaps", "all | sparse"};
+    uint32_t degree, depth;
     struct rng rng;
 
     rng_init(&rng, d->config.seed ^ DRILL_FLOW_SEED);
@@ -186,9 +187,10 @@ static void drill_choose_flow(struct drill *d)
     d->site.broadcast.on = rng_below(&rng, 4) == 0 && d->site.delivery == NODE_BROADCAST;
     CHECK(codec_chain_parse(chains[rng_below(&rng, 3)], &d->site.push.chain, NULL) == OK);
     CHECK(codec_chain_parse(chains[rng_below(&rng, 3)], &d->site.broadcast.chain, NULL) == OK);
+    degree = 1 + (uint32_t)rng_below(&rng, 3);
+    depth = 2 + (uint32_t)rng_below(&rng, 6);
     if (rng_below(&rng, 3) == 0 && d->site.delivery == NODE_BROADCAST) {
-        d->site.tree = (struct node_tree){.degree = 1 + (uint32_t)rng_below(&rng, 3),
-                                          .depth = 2 + (uint32_t)rng_below(&rng, 6)};
+        d->site.tree = (struct node_tree){.degree = degree, .depth = depth};
     }
 }
 
