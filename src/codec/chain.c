@@ -12,34 +12,74 @@ enum {
     CHAIN_NUMBER_BYTES = 32,
 };
 
-/* In the order in which they are written. */
-enum chain_stage { CHAIN_NOTHING, CHAIN_CUT, CHAIN_FORM, CHAIN_HALF, CHAIN_SQUEEZE };
+const struct codec_word codec_words[] = {
+    {CODEC_STAGE_CUT, CODEC_CUT_NONE, "all", "all",
+     "everything goes that is not zero; as if nothing was said"},
+    {CODEC_STAGE_CUT, CODEC_CUT_VALUE, "dvf", "dvf:delta=D",
+     "what is not above D / sqrt(clock) in magnitude is held back, and added to what comes later"},
+    {CODEC_STAGE_CUT, CODEC_CUT_NORM, "norm", "norm:delta=D",
+     "the smallest are held back, as many as keep the norm of what is held within "
+     "D / sqrt(clock) * sqrt(elements): the bound of dvf, with the fewest entries sent"},
+    {CODEC_STAGE_FORM, CODEC_FORM_AUTO, "auto", "auto",
+     "the form that takes the least time to write, send and read; as if nothing was said"},
+    {CODEC_STAGE_FORM, CODEC_FORM_DENSE, "dense", "dense", "all floats, zeros too"},
+    {CODEC_STAGE_FORM, CODEC_FORM_SPARSE, "sparse", "sparse",
+     "numbers of elements (two bytes each) and their values"},
+    {CODEC_STAGE_FORM, CODEC_FORM_BITMAP, "bitmap", "bitmap",
+     "a bit for each element, and the values of those that go"},
+    {CODEC_STAGE_FORM, CODEC_FORM_GAPS, "gaps", "gaps",
+     "distances between elements (mostly a byte each) and their values"},
+    {CODEC_STAGE_FORM, CODEC_FORM_PAPER, "paper", "paper",
+     "sparse if more than 80 % are zeros, else dense"},
+    {CODEC_STAGE_HALF, true, "f16", "f16",
+     "values as halves where the threshold allows it; rounding errors are held back"},
+    {CODEC_STAGE_SQUEEZE, CODEC_PLAIN, "plain", "plain",
+     "not squeezed; as if nothing was said, but with auto that is the cheapest of all"},
+    {CODEC_STAGE_SQUEEZE, CODEC_SNAPPY, "snappy", "snappy", "squeezed by Snappy"},
+    {CODEC_STAGE_SQUEEZE, CODEC_LZ4, "lz4", "lz4", "squeezed by LZ4"},
+    {CODEC_STAGE_SQUEEZE, CODEC_ZSTD, "zstd", "zstd", "squeezed by Zstandard at its first level"},
+    {0},
+};
 
-static const char *const chain_cuts[CODEC_CUTS] = {"all", "dvf", "norm"};
-static const char *const chain_forms[CODEC_FORMS] = {"auto",   "dense", "sparse",
-                                                     "bitmap", "gaps",  "paper"};
-static const char *const chain_squeezes[CODEC_SQUEEZES + 1] = {"plain", "snappy", "lz4", "zstd",
-                                                               "auto"};
+const char *codec_stage_name(enum codec_stage stage)
+{
+    static const char *const names[] = {"", "cut", "form", "f16", "squeeze"};
+
+    return names[stage];
+}
+
+static const char *chain_name(enum codec_stage stage, int value)
+{
+    const struct codec_word *w = codec_words;
+
+    while (w->stage != stage || w->value != value) {
+        w++;
+        CHECK(w->name != NULL);
+    }
+    return w->name;
+}
 
 const char *codec_form_name(enum codec_form form)
 {
-    return chain_forms[form];
+    return chain_name(CODEC_STAGE_FORM, (int)form);
 }
 
 const char *codec_squeeze_name(enum codec_squeeze squeeze)
 {
-    return chain_squeezes[squeeze];
+    return squeeze == CODEC_SQUEEZE_AUTO ? "auto" : chain_name(CODEC_STAGE_SQUEEZE, (int)squeeze);
 }
 
-/* Return where @word is in the first @count of @words, or @count. */
-static uint32_t chain_find(const char *const *words, uint32_t count, const char *word)
+/* What @word is; NULL: nothing. Only behind cuts there is more. */
+static const struct codec_word *chain_find(const char *word)
 {
-    uint32_t i = 0;
+    size_t size = strcspn(word, ":");
 
-    while (i < count && strcmp(words[i], word) != 0) {
-        i++;
+    for (const struct codec_word *w = codec_words; w->name != NULL; w++) {
+        if (strlen(w->name) == size && strncmp(w->name, word, size) == 0) {
+            return word[size] == '\0' || w->stage == CODEC_STAGE_CUT ? w : NULL;
+        }
     }
-    return i;
+    return NULL;
 }
 
 /* Without the blanks around it. */
@@ -104,13 +144,13 @@ static enum err chain_thresholds(const char *in, char *words, struct codec_chain
     return rc;
 }
 
+/* @word has the name of the cut that is in the chain. */
 static enum err chain_cut(const char *in, char *word, struct codec_chain *chain,
                           struct err_text *text)
 {
     char *thresholds = word;
     const char *name = strsep(&thresholds, ":");
 
-    chain->cut = (enum codec_cut)chain_find(chain_cuts, CODEC_CUTS, name);
     if (chain->cut == CODEC_CUT_NONE) {
         return thresholds == NULL
                    ? OK
@@ -126,57 +166,38 @@ static enum err chain_cut(const char *in, char *word, struct codec_chain *chain,
     return chain_thresholds(in, thresholds, chain, text);
 }
 
-/* Which stage @word is; CHAIN_NOTHING: none. */
-static enum chain_stage chain_stage(const char *word)
-{
-    size_t size = strcspn(word, ":");
-
-    for (uint32_t i = 0; i < CODEC_CUTS; i++) {
-        if (strlen(chain_cuts[i]) == size && strncmp(chain_cuts[i], word, size) == 0) {
-            return CHAIN_CUT;
-        }
-    }
-    if (chain_find(chain_forms, CODEC_FORMS, word) < CODEC_FORMS) {
-        return CHAIN_FORM;
-    }
-    if (strcmp(word, "f16") == 0) {
-        return CHAIN_HALF;
-    }
-    return chain_find(chain_squeezes, CODEC_SQUEEZES, word) < CODEC_SQUEEZES ? CHAIN_SQUEEZE
-                                                                             : CHAIN_NOTHING;
-}
-
-static enum err chain_word(const char *in, char *word, enum chain_stage *last,
+static enum err chain_word(const char *in, char *word, enum codec_stage *last,
                            struct codec_chain *chain, struct err_text *text)
 {
-    enum chain_stage stage = chain_stage(word);
+    const struct codec_word *w = chain_find(word);
 
-    if (stage == CHAIN_NOTHING) {
+    if (w == NULL) {
         return err_text_set(text, ERR_INVALID,
                             "chain '%.100s': '%.50s' is unknown; there are all, dvf:delta=NUMBER "
                             "and norm:delta=NUMBER, then auto, dense, sparse, bitmap, gaps and "
                             "paper, then f16, then plain, snappy, lz4 and zstd",
                             in, word);
     }
-    if (stage <= *last) {
+    if (w->stage <= *last) {
         return err_text_set(text, ERR_INVALID,
                             "chain '%.100s': '%.50s' is there too late; the order is cut | form | "
                             "f16 | squeeze, each once",
                             in, word);
     }
-    *last = stage;
-    switch (stage) {
-    case CHAIN_CUT:
+    *last = w->stage;
+    switch (w->stage) {
+    case CODEC_STAGE_CUT:
+        chain->cut = (enum codec_cut)w->value;
         return chain_cut(in, word, chain, text);
-    case CHAIN_FORM:
-        chain->form = (enum codec_form)chain_find(chain_forms, CODEC_FORMS, word);
+    case CODEC_STAGE_FORM:
+        chain->form = (enum codec_form)w->value;
         break;
-    case CHAIN_HALF:
+    case CODEC_STAGE_HALF:
         chain->half = true;
         break;
-    case CHAIN_SQUEEZE:
-    case CHAIN_NOTHING:
-        chain->squeeze = (enum codec_squeeze)chain_find(chain_squeezes, CODEC_SQUEEZES, word);
+    case CODEC_STAGE_SQUEEZE:
+    case CODEC_STAGE_NONE:
+        chain->squeeze = (enum codec_squeeze)w->value;
     }
     return OK;
 }
@@ -184,7 +205,7 @@ static enum err chain_word(const char *in, char *word, enum chain_stage *last,
 enum err codec_chain_parse(const char *text, struct codec_chain *out, struct err_text *text_out)
 {
     struct codec_chain chain = {.squeeze = CODEC_SQUEEZE_AUTO};
-    enum chain_stage last = CHAIN_NOTHING;
+    enum codec_stage last = CODEC_STAGE_NONE;
     char chars[CHAIN_TEXT_MAX];
     char *rest = chars;
     char *word;
@@ -230,16 +251,16 @@ void codec_chain_print(const struct codec_chain *chain, char *out, size_t size)
 
     text_init_fixed(&t, out, size);
     if (chain->cut != CODEC_CUT_NONE) {
-        text_addf(&t, "%s:", chain_cuts[chain->cut]);
+        text_addf(&t, "%s:", chain_name(CODEC_STAGE_CUT, (int)chain->cut));
         chain_print_number(&t, chain->low == chain->up ? "delta" : "low", chain->low);
     }
     if (chain->low != chain->up) {
         text_add(&t, ",");
         chain_print_number(&t, "up", chain->up);
     }
-    text_addf(&t, "%s%s", chain->cut != CODEC_CUT_NONE ? " | " : "", chain_forms[chain->form]);
+    text_addf(&t, "%s%s", chain->cut != CODEC_CUT_NONE ? " | " : "", codec_form_name(chain->form));
     text_addf(&t, "%s%s%s", chain->half ? " | f16" : "", squeezes ? " | " : "",
-              squeezes ? chain_squeezes[chain->squeeze] : "");
+              squeezes ? codec_squeeze_name(chain->squeeze) : "");
     CHECK(!t.failed);
 }
 

@@ -63,6 +63,28 @@ void codec_chain_print(const struct codec_chain *chain, char *out, size_t size);
 
 MUST_USE bool codec_chain_equal(const struct codec_chain *a, const struct codec_chain *b);
 
+/* The stages, in the order in which they are written. */
+enum codec_stage {
+    CODEC_STAGE_NONE,
+    CODEC_STAGE_CUT,
+    CODEC_STAGE_FORM,
+    CODEC_STAGE_HALF,
+    CODEC_STAGE_SQUEEZE,
+};
+
+/* What people may write. */
+struct codec_word {
+    enum codec_stage stage;
+    int value; /* Of enum codec_cut, codec_form or codec_squeeze. */
+    const char *name;
+    const char *written; /* With what has to follow the name. */
+    const char *meaning; /* Lower case, no full stop. */
+};
+
+/* All of them, by stages; ends with one without a name. */
+extern const struct codec_word codec_words[];
+
+const char *codec_stage_name(enum codec_stage stage);
 const char *codec_form_name(enum codec_form form);
 const char *codec_squeeze_name(enum codec_squeeze squeeze);
 

@@ -151,9 +151,39 @@ static void test_every_threshold_is_printed_so_that_it_is_the_same_again(void **
     }
 }
 
+static void test_every_word_of_the_table_can_be_written(void **state)
+{
+    enum codec_stage before = CODEC_STAGE_CUT;
+    uint32_t count = 0;
+
+    (void)state;
+    for (const struct codec_word *w = codec_words; w->name != NULL; w++) {
+        const char *letter = strrchr(w->written, 'D');
+        struct codec_chain chain;
+        char in[64];
+
+        (void)snprintf(in, sizeof(in), "%.*s%s",
+                       (int)(letter == NULL ? strlen(w->written) : (size_t)(letter - w->written)),
+                       w->written, letter == NULL ? "" : "2");
+        chain = parse(in);
+        assert_true(w->stage >= before);
+        assert_int_equal(w->stage == CODEC_STAGE_CUT    ? (int)chain.cut
+                         : w->stage == CODEC_STAGE_FORM ? (int)chain.form
+                         : w->stage == CODEC_STAGE_HALF ? (int)chain.half
+                                                        : (int)chain.squeeze,
+                         w->value);
+        assert_true(strlen(codec_stage_name(w->stage)) > 0 && strlen(w->meaning) > 0);
+        before = w->stage;
+        count++;
+    }
+    assert_int_equal(count, CODEC_CUTS + CODEC_FORMS + 1 + CODEC_SQUEEZES);
+    assert_string_equal(codec_squeeze_name(CODEC_SQUEEZE_AUTO), "auto");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_word_of_the_table_can_be_written),
         cmocka_unit_test(test_what_people_write_is_understood_and_printed_alike),
         cmocka_unit_test(test_what_is_wrong_is_named_with_what_is_allowed),
         cmocka_unit_test(test_a_text_without_end_is_refused),

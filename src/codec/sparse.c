@@ -49,6 +49,20 @@ static const struct {
     [CODEC_GAPS_I8] = {CODEC_GAPS, CODEC_VALUES_I8},
 };
 
+const char *codec_kind_name(uint32_t kind)
+{
+    static const char *const names[CODEC_KINDS] = {
+        [CODEC_F32] = "dense",         [CODEC_BITMAP] = "bitmap",
+        [CODEC_LIST] = "list",         [CODEC_BITMAP_I8] = "bitmap i8",
+        [CODEC_LIST_I8] = "list i8",   [CODEC_BITMAP_F16] = "bitmap f16",
+        [CODEC_LIST_F16] = "list f16", [CODEC_F16] = "dense f16",
+        [CODEC_GAPS] = "gaps",         [CODEC_GAPS_F16] = "gaps f16",
+        [CODEC_GAPS_I8] = "gaps i8",
+    };
+
+    return names[kind];
+}
+
 uint32_t codec_kind_index(uint32_t kind)
 {
     return sparse_kinds[kind].index;

@@ -68,6 +68,9 @@ struct codec_packed {
     uint32_t count; /* Elements that were asked for; zero: nothing was written. */
 };
 
+/* "bitmap", "list f16"; "dense" has no index part. */
+const char *codec_kind_name(uint32_t kind);
+
 /* How many 64-bit words a bitmap of so many elements has. Bitmaps in memory are of this form: bit
  * i % 64 of word i / 64 is element i, unused bits zero. */
 uint32_t codec_bitmap_words(uint32_t elements);
