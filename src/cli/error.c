@@ -118,6 +118,12 @@ const struct cli_error cli_errors[] = {
      "message names the file and what is wrong.",
      "Start the worker with what it had before, or name another folder to begin anew. To begin "
      "anew in the middle of a run is harmless for mf; lda would count its tokens a second time."},
+    {CLI_ERROR_UPDATES, CLI_BAD_CONFIGURATION, "recorded updates that cannot be used",
+     "A file of updates is not what can be read, is cut short, or does not fit the others. The "
+     "message names the file and the line or element.",
+     "A file is a .npy array of float32, with one axis for one clock or with two for several "
+     "(clocks, elements), or has a line {\"clock\": NUMBER, \"values\": [NUMBER, ...]} for each "
+     "clock. \"strait run FILE --record-updates DIR\" writes such files; docs/CODEC.md has more."},
     {CLI_ERROR_UNREACHABLE, CLI_UNREACHABLE, "nobody answers at that address",
      "No connection could be made to the address, or it ended before an answer came.",
      "Check the address and the port, and that the other side runs. \"strait doctor\" looks at "

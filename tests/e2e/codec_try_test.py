@@ -1,0 +1,265 @@
+"""`strait codec`: updates, recorded or made by hand, through chains. NumPy computes the same."""
+
+import json
+
+import numpy as np
+import pytest
+
+CHUNK = 65536
+
+
+def made(clocks=5, elements=3000, seed=1):
+    r = np.random.default_rng(seed)
+    spread = r.standard_normal((clocks, elements)) * np.exp(r.standard_normal(elements))
+    return (0.01 * spread).astype("<f4")
+
+
+@pytest.fixture
+def updates(strait):
+    a = made()
+    np.save(strait.folder / "a.npy", a)
+    return a
+
+
+def thresholds(delta, clocks):
+    """As codec_threshold() has them."""
+    delta = np.float64(np.float32(delta))
+    return [np.float32(delta / np.sqrt(np.float64(t))) for t in clocks]
+
+
+def filtered(a, delta, clocks=None):
+    """What dvf sends at each clock, in floats, and what it holds."""
+    held = np.zeros(a.shape[1], np.float32)
+    for update, threshold in zip(a, thresholds(delta, clocks or range(1, len(a) + 1))):
+        held = held + update
+        goes = np.abs(held) > threshold
+        sent = np.where(goes, held, np.float32(0))
+        held = np.where(goes, np.float32(0), held)
+        yield sent, held, threshold
+
+
+def norm(x):
+    return np.sqrt(np.sum(np.square(x.astype(np.float64))))
+
+
+def check_dvf(answer, a, delta, clocks=None):
+    """Counts, norms and bounds are those of NumPy."""
+    sums = np.cumsum(a.astype(np.float64), axis=0)
+    assert len(answer["clocks"]) == len(a)
+    for got, update, total, (sent, held, threshold) in zip(
+        answer["clocks"], a, sums, filtered(a, delta, clocks)
+    ):
+        assert got["elements"] == a.shape[1]
+        assert got["kept"] == np.count_nonzero(sent)
+        near = {
+            "update_norm": norm(update),
+            "error_norm": norm(sent.astype(np.float64) - update),
+            "residual_norm": norm(held),
+            "sum_norm": norm(total),
+            "threshold": float(threshold),
+            "bound": float(threshold) * np.sqrt(a.shape[1]),
+        }
+        assert {k: got[k] for k in near} == pytest.approx(near, rel=1e-5, abs=1e-9)
+        assert got["residual_norm"] <= got["bound"]
+    assert answer["total"]["kept"] == sum(c["kept"] for c in answer["clocks"])
+    assert answer["total"]["bytes"] == sum(c["bytes"] for c in answer["clocks"])
+
+
+def test_figures_are_those_of_numpy(strait, updates):
+    answer = strait.json("codec", "try", "dvf:delta=0.01 | sparse", "a.npy")
+    assert answer["chain"] == "dvf:delta=0.01 | sparse"
+    check_dvf(answer, updates, 0.01)
+    for c in answer["clocks"]:
+        indexes = (2 * c["kept"] + 3) // 4 * 4
+        assert c["bytes"] == 4 + indexes + 4 * c["kept"]
+        assert c["as"] == {"list": 1}
+        assert c["encode_mb_s"] > 0 and c["decode_mb_s"] > 0
+    assert [c["clock"] for c in answer["clocks"]] == [1, 2, 3, 4, 5]
+    total = answer["total"]
+    assert total["clocks"] == 5 and total["chunks"] == 5
+    assert total["elements"] == updates.size and total["dense_bytes"] == updates.size * 4
+    assert total["kept_share"] == pytest.approx(total["kept"] / updates.size)
+    assert total["bytes_share"] == pytest.approx(total["bytes"] / updates.size / 4)
+    assert total["link_bit_s"] == 10**9
+    assert total["dense_clock_seconds"] == pytest.approx(3000 * 32 / 1e9)
+    assert total["clock_seconds"] >= total["bytes"] * 8 / 1e9 / 5
+
+
+def test_the_norm_bound_is_kept_with_fewer_entries(strait, updates):
+    dvf = strait.json("codec", "try", "dvf:delta=0.01 | bitmap", "a.npy")["total"]
+    answer = strait.json("codec", "try", "norm:delta=0.01 | bitmap", "a.npy", "--chunk", 1000)
+    held = np.zeros(3000, np.float32)
+    for got, update, threshold in zip(
+        answer["clocks"], updates, thresholds(0.01, range(1, 6))
+    ):
+        held = held + update
+        kept = 0
+        for i in range(0, 3000, 1000):
+            # The smallest are dropped while the sum of their squares is within the bound.
+            part = held[i : i + 1000]
+            order = np.argsort(np.abs(part), kind="stable")
+            squares = np.cumsum(np.square(part[order].astype(np.float64)))
+            drop = np.searchsorted(squares, np.float64(threshold) ** 2 * 1000, side="right")
+            kept += 1000 - drop
+            part[order[drop:]] = 0
+        assert got["kept"] == kept
+        assert got["residual_norm"] == pytest.approx(norm(held), rel=1e-5)
+        assert got["residual_norm"] <= got["bound"]
+    assert answer["total"]["kept"] < dvf["kept"]
+    assert answer["total"]["chunks"] == 15
+
+
+def test_all_ways_to_write_updates_hold_the_same(strait, updates):
+    """The form and the squeezer change bytes, not what goes."""
+    want = None
+    for form in ["dense", "sparse", "bitmap", "gaps", "paper", "auto"]:
+        for squeeze in ["plain", "snappy", "lz4", "zstd"]:
+            chain = f"dvf:delta=0.02 | {form} | {squeeze}"
+            total = strait.json("codec", "try", chain, "a.npy", "--total")["total"]
+            same = (total["kept"], total["residual_norm"])
+            want = want or same
+            assert same == want, chain
+            assert total["bytes"] <= total["dense_bytes"]
+
+
+def test_everything_goes_without_a_cut(strait, updates):
+    total = strait.json("codec", "try", "dense", "a.npy")["total"]
+    assert total["kept"] == np.count_nonzero(updates)
+    assert total["bytes"] == updates.size * 4 and total["residual_norm"] == 0
+
+
+def test_lines_arrays_and_folders_are_the_same(strait, updates):
+    want = strait.json("codec", "try", "dvf:delta=0.01 | gaps", "a.npy")
+    folder = strait.folder / "clocks"
+    folder.mkdir()
+    lines = []
+    for t, row in enumerate(updates):
+        np.save(folder / f"{t:03}.npy", row)
+        lines.append(json.dumps({"clock": t + 1, "values": [float(x) for x in row]}))
+    (strait.folder / "a.jsonl").write_text("\n".join(lines) + "\n")
+    for files in [
+        ["a.jsonl"],
+        ["clocks"],
+        sorted(p for p in folder.iterdir()),
+    ]:
+        got = strait.json("codec", "try", "dvf:delta=0.01 | gaps", *files)
+        for answer in [got, want]:
+            for c in [*answer["clocks"], answer["total"]]:
+                for key in ["encode_mb_s", "decode_mb_s", "clock_seconds"]:
+                    c.pop(key, None)
+        assert got == want
+
+
+def test_some_clocks_only(strait, updates):
+    answer = strait.json("codec", "try", "dvf:delta=0.01", "a.npy", "--clocks", "2-4")
+    check_dvf(answer, updates[1:4], 0.01, [2, 3, 4])
+    assert len(strait.json("codec", "try", "all", "a.npy", "--clocks", "5")["clocks"]) == 1
+    for bad in ["0", "4-2", "1-", "-3", "x", "1-2-3", "", "7"]:
+        strait.fails(2, "STRAIT-0003", "codec", "try", "all", "a.npy", f"--clocks={bad}")
+
+
+def test_two_thresholds_are_both_tried(strait, updates):
+    chain = "dvf:low=0.01,up=0.05 | bitmap"
+    answer = strait.json("codec", "try", chain, "a.npy")
+    low, up = answer["tries"]
+    assert [low["threshold"], up["threshold"]] == ["low", "up"]
+    check_dvf(low, updates, 0.01)
+    check_dvf(up, updates, 0.05)
+    alone = strait.json("codec", "try", chain, "a.npy", "--threshold", "up")
+    check_dvf(alone, updates, 0.05)
+    text = strait.ok("codec", "try", chain, "a.npy")
+    assert text.count("CLOCK   ENTRIES") == 2
+    assert f"{chain} at low" in text and f"{chain} at up" in text
+
+
+def test_chains_are_compared(strait, updates):
+    answer = strait.json(
+        "codec", "try", "all | dense", "--and", "dvf:delta=0.01 | bitmap",
+        "--and", "dvf:delta=0.01 | bitmap | f16", "a.npy",
+    )
+    totals = [t["total"] for t in answer["tries"]]
+    assert totals[0]["bytes"] > totals[1]["bytes"] > totals[2]["bytes"]
+    lines = strait.ok(
+        "codec", "try", "all | dense", "--and", "dvf:delta=0.01 | bitmap", "a.npy"
+    ).splitlines()
+    assert len(lines) == 3 and "1.000x" in lines[1]
+    assert f"{totals[1]['bytes'] / totals[0]['bytes']:.3f}x" in lines[2]
+
+
+def test_people_get_a_table_and_a_sentence(strait, updates):
+    text = strait.ok("codec", "try", "dvf:delta=0.01 | sparse", "a.npy", "--link", "100Mbit")
+    total = strait.json("codec", "try", "dvf:delta=0.01 | sparse", "a.npy")["total"]
+    lines = text.splitlines()
+    assert lines[0] == "dvf:delta=0.01 | sparse" and lines[1].split()[0] == "CLOCK"
+    assert [line.split()[0] for line in lines[2:7]] == ["1", "2", "3", "4", "5"]
+    assert lines[2].endswith(" list") and "█" in lines[6]
+    said = " ".join(lines[7:])
+    assert said.startswith(
+        f"sends {100 * total['kept_share']:.1f} % of the entries in "
+        f"{100 * total['bytes_share']:.1f} % of the bytes, 5 clocks of 3000 elements; "
+        "at 100Mbit/s a clock takes "
+    )
+    plain = strait.ok("codec", "try", "all", "a.npy", env={"LC_ALL": "C"})
+    assert plain.isascii()
+    short = strait.ok("codec", "try", "all", "a.npy", "--total")
+    assert short.startswith("sends ") and len(short.splitlines()) <= 5
+
+
+def test_the_same_command_writes_the_same_bytes(strait):
+    np.save(strait.folder / "big.npy", made(clocks=3, elements=3 * CHUNK))
+    want = None
+    for _ in range(3):
+        answer = strait.json("codec", "try", "dvf:delta=0.02", "big.npy", "--link", "10Mbit")
+        total = answer["total"]
+        want = want or total["bytes"]
+        assert total["bytes"] == want and sum(total["as"].values()) == 9
+    strait.ok("codec", "try", "dvf:delta=0.02", "big.npy", "--measure")
+
+
+def test_bad_files_are_named(strait, updates):
+    def refused(name, text, *more):
+        assert text in strait.fails(78, "STRAIT-0126", "codec", "try", "all", name, *more)
+
+    folder = strait.folder
+    np.save(folder / "nan.npy", np.array([[1, 2], [3, np.nan]], "<f4"))
+    np.save(folder / "double.npy", np.zeros((2, 2)))
+    np.save(folder / "fortran.npy", np.asfortranarray(np.zeros((2, 3), "<f4")))
+    np.save(folder / "axes.npy", np.zeros((2, 2, 2), "<f4"))
+    np.save(folder / "none.npy", np.zeros((0, 2), "<f4"))
+    np.save(folder / "other.npy", np.zeros((1, 7), "<f4"))
+    (folder / "cut.npy").write_bytes((folder / "a.npy").read_bytes()[:-1])
+    (folder / "empty").write_bytes(b"")
+    (folder / "bad.jsonl").write_text("[1, 2]\n[1, 2, 3]\n")
+    (folder / "folder").mkdir()
+    refused("double.npy", "double.npy: its elements are not float32")
+    refused("fortran.npy", "fortran.npy: it is in the order of Fortran")
+    refused("axes.npy", "axes.npy: it has 3 axes; one axis is one clock")
+    refused("none.npy", "none.npy: it is empty: there is no clock in it")
+    refused("cut.npy", "cut.npy: it is cut short")
+    refused("empty", "empty: it is empty")
+    refused("folder", "folder: there is no .npy or .jsonl file in it")
+    done = strait.run("codec", "try", "all", "nan.npy")
+    assert done.returncode == 78
+    assert "nan.npy: element 1 of row 1 is NaN, and must be finite" in done.stderr
+    done = strait.run("codec", "try", "all", "bad.jsonl")
+    assert done.returncode == 78 and "bad.jsonl:2: more than 2 values" in done.stderr
+    done = strait.run("codec", "try", "all", "a.npy", "other.npy")
+    assert done.returncode == 78
+    assert "other.npy: a clock has 7 elements, but the clocks before have 3000" in done.stderr
+    assert "No such file" in strait.fails(1, "STRAIT-0101", "codec", "try", "all", "gone.npy")
+
+
+def test_bad_chains_are_explained(strait, updates):
+    text = strait.fails(2, "STRAIT-0003", "codec", "try", "dvf:delta=0.1 | zip", "a.npy")
+    assert "'zip' is unknown" in text and "strait codec ls" in text
+    text = strait.fails(2, "STRAIT-0003", "codec", "try", "all", "--and", "dvf", "a.npy")
+    assert "dvf needs a threshold" in text
+
+
+def test_the_stages_are_listed(strait):
+    words = strait.json("codec", "ls")["words"]
+    text = strait.ok("codec", "ls")
+    assert [w["name"] for w in words if w["stage"] == "cut"] == ["all", "dvf", "norm"]
+    assert {w["stage"] for w in words} == {"cut", "form", "f16", "squeeze"}
+    for w in words:
+        assert w["written"] in text and w["meaning"].split()[0] in text
