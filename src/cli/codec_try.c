@@ -303,7 +303,7 @@ const struct cli_command cli_command_codec_try = {
     .examples =
         (const struct cli_example[]){
             {"strait codec try \"dvf:delta=0.01 | sparse | snappy\" updates/", "a recorded run"},
-            {"strait codec try \"dvf:delta=0.01\" --and \"norm:delta=0.01\" updates/0-weights.npy",
+            {"strait codec try \"dvf:delta=0.01\" --and \"norm:delta=0.01\" updates/w0-weights.npy",
              "two chains, compared"},
             {0}},
     .run = try_run,

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "cli/commands.h"
+#include "cli/recording.h"
 #include "cli/security.h"
 #include "emu/lab.h"
 #include "loop/clock.h"
@@ -87,6 +88,9 @@ static void run_command(struct cli_context *ctx, char *out, size_t size)
     if (cli_given(ctx, "hosts")) {
         text_addf(&text, " --hosts %s", cli_text(ctx, "hosts"));
     }
+    if (cli_given(ctx, "record-updates")) {
+        text_addf(&text, " --record-updates %s", cli_text(ctx, "record-updates"));
+    }
     for (size_t i = 0; cli_text_at(ctx, "set", i) != NULL; i++) {
         text_addf(&text, " --set '%s'", cli_text_at(ctx, "set", i));
     }
@@ -147,8 +151,9 @@ enum cli_exit run_not_begun(struct cli_context *ctx, const struct run_file *f, e
 }
 
 static enum cli_exit run_on_sim(struct cli_context *ctx, const struct run_file *f,
-                                struct run_record *record)
+                                struct run_record *record, const struct run_recording *recording)
 {
+    struct run_sim_options options = {.recording = recording};
     struct run_sim_result result;
     struct run_shown shown;
     struct err_text text = {""};
@@ -157,7 +162,7 @@ static enum cli_exit run_on_sim(struct cli_context *ctx, const struct run_file *
     enum err rc;
 
     run_shown_begin(&shown, ctx, "sim", record);
-    rc = run_sim(f, &shown.watcher, NULL, &result, &text);
+    rc = run_sim(f, &shown.watcher, &options, &result, &text);
     if (rc == OK) {
         run_shown_add(&shown, "faults", run_fired_json(result.fired));
         run_shown_add(&shown, "events", json_integer((json_int_t)result.events));
@@ -204,13 +209,14 @@ void run_temporary_remove(const char *dir)
 
 static enum cli_exit run_live_in(struct cli_context *ctx, const struct run_file *f,
                                  struct run_record *record, const char *dir,
-                                 const struct run_far *far)
+                                 const struct run_far *far, const struct run_recording *recording)
 {
     char program[PATH_MAX], opening[128];
     struct run_live_options options = {.on = cli_text(ctx, "on"),
                                        .program = program,
                                        .dir = dir,
                                        .temporary = record == NULL,
+                                       .recording = recording,
                                        .predict = !cli_flag(ctx, "no-prediction"),
                                        .hosts = far->hosts,
                                        .command = far->words == NULL ? NULL : far->command,
@@ -240,17 +246,18 @@ static enum cli_exit run_live_in(struct cli_context *ctx, const struct run_file 
 }
 
 static enum cli_exit run_on_live(struct cli_context *ctx, const struct run_file *f,
-                                 struct run_record *record, const struct run_far *far)
+                                 struct run_record *record, const struct run_far *far,
+                                 const struct run_recording *recording)
 {
     char dir[256];
     enum cli_exit status;
 
     if (record != NULL) {
-        return run_live_in(ctx, f, record, run_record_dir(record), far);
+        return run_live_in(ctx, f, record, run_record_dir(record), far, recording);
     }
     status = run_temporary(ctx, dir, sizeof(dir));
     if (status == CLI_DONE) {
-        status = run_live_in(ctx, f, NULL, dir, far);
+        status = run_live_in(ctx, f, NULL, dir, far, recording);
         run_temporary_remove(dir);
     }
     return status;
@@ -318,8 +325,9 @@ static enum cli_exit run_check_ground(struct cli_context *ctx, const struct run_
 static enum cli_exit run_real(struct cli_context *ctx, const struct run_file *f)
 {
     struct run_far far = {.hosts = NULL};
+    struct run_recording recording = {.dir = NULL};
     struct run_record *record = NULL;
-    char program[PATH_MAX];
+    char program[PATH_MAX], updates[PATH_MAX];
     enum cli_exit status = run_program(ctx, program, sizeof(program));
 
     if (status == CLI_DONE) {
@@ -327,6 +335,9 @@ static enum cli_exit run_real(struct cli_context *ctx, const struct run_file *f)
     }
     if (status == CLI_DONE) {
         status = run_check_lab(ctx);
+    }
+    if (status == CLI_DONE) {
+        status = recording_begin(ctx, f, &recording, updates, sizeof(updates));
     }
     if (status == CLI_DONE) {
         status = run_far_open(ctx, f, program, &far);
@@ -338,8 +349,10 @@ static enum cli_exit run_real(struct cli_context *ctx, const struct run_file *f)
         status = run_open_record(ctx, f, &record);
     }
     if (status == CLI_DONE) {
-        status = strcmp(cli_text(ctx, "on"), "sim") == 0 ? run_on_sim(ctx, f, record)
-                                                         : run_on_live(ctx, f, record, &far);
+        status = strcmp(cli_text(ctx, "on"), "sim") == 0
+                     ? run_on_sim(ctx, f, record, &recording)
+                     : run_on_live(ctx, f, record, &far, &recording);
+        recording_end(ctx, &recording);
     }
     run_record_destroy(record);
     run_far_close(&far);
@@ -452,6 +465,11 @@ const struct cli_command cli_command_run = {
              .help = "where to keep the record; default: a new folder below "
                      "~/.local/state/strait/runs"},
             {.name = "no-record", .help = "keep no record"},
+            RECORDING_OPTIONS("a worker"),
+            {.name = "record-worker",
+             .placeholder = "NUMBER",
+             .fallback = "0",
+             .help = "which worker that is, from 0 on, or all"},
             {.name = "no-prediction",
              .help = "with processes: do not simulate the run at its end, to compare"},
             {0}},
@@ -461,6 +479,7 @@ const struct cli_command cli_command_run = {
             {"strait run runs/logreg.yaml --on local --set stop.clocks=50", "real processes"},
             {"strait run runs/lda.yaml -n", "see what would be run"},
             {"strait run runs/gaia-mf-3.yaml --estimate", "see what it will take"},
+            {"strait run runs/logreg.yaml --record-updates updates", "for strait codec try"},
             {"strait run runs/gaia-mf-3.yaml --on hosts --hosts hosts.yaml", "on other machines"},
             {"strait run runs/gaia-mf-3.yaml --on slurm --time 2h", "as a job of Slurm"},
             {0}},

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/detour.h"
+#include "cli/recording.h"
 #include "cli/security.h"
 #include "cli/worker_job.h"
 #include "loop/clock.h"
@@ -495,6 +496,7 @@ static enum cli_exit worker_run(struct cli_context *ctx)
     static struct worker w; /* Too large for the stack. */
     static struct run_process_result result;
     struct pki_member_files files;
+    struct run_recording recording;
     struct run_process_config config = {
         .streams = (uint16_t)cli_number(ctx, "streams"),
         .pool_bytes = (uint64_t)cli_number(ctx, "pool"),
@@ -531,6 +533,9 @@ static enum cli_exit worker_run(struct cli_context *ctx)
         status = worker_relay(ctx, &config);
     }
     if (status == CLI_DONE) {
+        status = recording_read(ctx, &recording);
+    }
+    if (status == CLI_DONE) {
         status = worker_door(ctx, &config, &files);
     }
     if (status != CLI_DONE) {
@@ -539,6 +544,7 @@ static enum cli_exit worker_run(struct cli_context *ctx)
     worker_origin(NULL, config.rank);
     config.has_part = cli_given(ctx, "part");
     config.part = (uint32_t)cli_number(ctx, "part");
+    config.recording = &recording;
     config.work = &w.work;
     config.paces = w.paces;
     config.paces_count = w.paces_count;
@@ -616,6 +622,7 @@ const struct cli_command cli_command_worker = {
              .max = 1000000000,
              .help = "save it so often; 0, the default: each clock, but jobs that only lose time "
                      "by it write at most 4 MiB per clock"},
+            RECORDING_OPTIONS("this worker"),
             {.name = "compute-time",
              .placeholder = "TIME",
              .kind = CLI_DURATION,

@@ -6,6 +6,7 @@
 #define RUN_LIVE_H
 
 #include "run/backend.h"
+#include "run/recorder.h"
 
 struct run_hosts;
 
@@ -22,7 +23,8 @@ struct run_live_options {
     const char *program; /* The path of `strait`. */
     const char *dir; /* For the members' own words (NAME.log), checkpoints and workers' state. */
     bool temporary;  /* The folder goes with the run. */
-    bool predict;    /* Say at the end what the simulator makes of it. */
+    const struct run_recording *recording; /* Of what workers make, on this machine; may be NULL. */
+    bool predict;                          /* Say at the end what the simulator makes of it. */
 
     /* On other machines. */
     const struct run_hosts *hosts;

@@ -167,6 +167,21 @@ static void args_worker(const struct live_member *m, struct live_args *a)
     }
 }
 
+static void args_recording(const struct live_member *m, struct live_args *a)
+{
+    const struct run_recording *how = m->live->options.recording;
+
+    if (!run_recording_wants(how, m->number)) {
+        return;
+    }
+    ARGS_PAIR(a, "record-updates", "%s", how->dir);
+    ARGS_PAIR(a, "record-every", "%u", how->every);
+    ARGS_PAIR(a, "record-format", "%s", how->lines ? "jsonl" : "npy");
+    if (how->large) {
+        live_args_add(a, "--record-large");
+    }
+}
+
 enum err live_args_make(const struct live_member *m, struct live_args *out)
 {
     *out = (struct live_args){.count = 0};
@@ -175,6 +190,7 @@ enum err live_args_make(const struct live_member *m, struct live_args *out)
         args_server(m, out);
     } else {
         args_worker(m, out);
+        args_recording(m, out);
     }
     m->live->ground->options(m, out);
     live_args_add(out, "--json");

@@ -452,6 +452,7 @@ static enum err process_train(struct run_process *p, struct err_text *text)
         .app = p->app,
         .state = p->state,
         .state_every = p->config->state_every,
+        .recording = p->config->recording,
         .clocks = p->config->work->clocks,
         .evaluate_every = p->config->work->evaluate_every,
         .events = &process_trainer_events,
@@ -461,6 +462,7 @@ static enum err process_train(struct run_process *p, struct err_text *text)
 
     p->result->stage = RUN_PROCESS_TRAINING;
     loop_driver_enter(p->driver);
+    config.number = process_part(p);
     rc = run_trainer_create(&config, &p->trainer, text);
     while (rc == OK && !run_trainer_result(p->trainer, &rc, text)) {
         enum err waited = process_interrupted(p) ? ERR_CANCELLED : OK;

@@ -51,7 +51,8 @@ struct run_process_config {
     int64_t patience_ns;   /* Give up if a lane is not reached for so long; zero: never. */
     const char *state_dir; /* Where the job's own state is saved; NULL: nowhere. */
     uint32_t state_every;  /* As in run/trainer.h. */
-    struct run_work *work; /* Room for what is to be done. */
+    const struct run_recording *recording; /* Likewise. */
+    struct run_work *work;                 /* Room for what is to be done. */
     const struct run_process_events *events;
     /* Asked often, on the calling thread: true ends it cleanly. */
     bool (*interrupted)(void *user);

@@ -310,6 +310,8 @@ static enum err sim_brain_start(struct sim_worker *worker, void *user)
         .loop = sim_host_loop(worker->host),
         .node = worker->node,
         .workers = r->f->workers,
+        .number = w->rank,
+        .recording = r->options.recording,
         .clocks = r->f->stop.clocks,
         .evaluate_every = r->f->evaluate.every,
         .state_every = r->f->state.every,

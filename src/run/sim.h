@@ -22,6 +22,7 @@ struct run_sim_options {
     /* The tables as a worker has read them whole, for tests; may be NULL. */
     void (*tables)(struct run_trainer *t, uint32_t rank, uint64_t clock, void *user);
     void *user;
+    const struct run_recording *recording; /* Of what workers make; may be NULL. */
 };
 
 /* The faults of the file as a script of the simulator, in which its regions and members have their

@@ -406,6 +406,7 @@ void run_trainer_compute(struct run_trainer *t, double *flops_out, double *secon
     t->step = (struct app_step){.clock = t->clock, .samples = 1};
     t->rc = ops->step(t->config.app, t->views, &t->step);
     run_trainer_weigh(t);
+    run_trainer_record(t);
     *flops_out = t->step.flops;
     *seconds_out = t->step.seconds;
 }
@@ -424,6 +425,8 @@ void run_trainer_computed(struct run_trainer *t)
         trainer_judged(t);
         return;
     }
+    trainer_notice(t, t->record_text.text);
+    t->record_text.text[0] = '\0';
     trainer_count(t, &t->now.compute_ns);
     t->now.samples = t->step.samples;
     t->now.loss_sum = t->step.loss_sum;
@@ -517,9 +520,15 @@ enum err run_trainer_create(const struct run_trainer_config *config,
         rc = run_trainer_schemas(t, text);
     }
     if (rc == OK) {
+        rc = run_trainer_open_recorder(t, text);
+    }
+    if (rc == OK) {
         rc = loop_timer_init(&t->timer, config->loop, trainer_timer, t);
     }
     if (rc != OK) {
+        if (t != NULL) {
+            run_recorder_destroy(t->recorder);
+        }
         mem_free(t);
         return rc == ERR_NOMEM ? err_text_set(text, rc, "no memory to train") : rc;
     }
@@ -537,6 +546,7 @@ void run_trainer_destroy(struct run_trainer *t)
         node_worker_cancel(t->config.node, &t->ops[i]);
     }
     run_trainer_free_tables(t);
+    run_recorder_destroy(t->recorder);
     node_worker_cancel(t->config.node, &t->report);
     loop_timer_deinit(&t->timer);
     mem_free(t);

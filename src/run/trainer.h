@@ -19,6 +19,7 @@
 #include "app/app.h"
 #include "loop/loop.h"
 #include "node/worker.h"
+#include "run/recorder.h"
 #include "run/state.h"
 
 struct run_trainer;
@@ -67,13 +68,15 @@ struct run_trainer_events {
 
 struct run_trainer_config {
     struct loop *loop;
-    struct node_worker *node; /* Not joined; outlives the trainer. */
-    struct app *app;          /* Likewise. */
-    struct run_state *state;  /* Likewise, fresh; NULL: nothing is saved. */
-    uint32_t state_every;     /* Clocks; zero: see run_state_every(). */
-    uint32_t workers;         /* Of the job, in all; zero: not known. */
-    uint64_t clocks;          /* The last to compute; zero: until the site says that it is over. */
-    uint32_t evaluate_every;  /* Clocks; zero: never. */
+    struct node_worker *node;              /* Not joined; outlives the trainer. */
+    struct app *app;                       /* Likewise. */
+    struct run_state *state;               /* Likewise, fresh; NULL: nothing is saved. */
+    uint32_t state_every;                  /* Clocks; zero: see run_state_every(). */
+    uint32_t workers;                      /* Of the job, in all; zero: not known. */
+    uint32_t number;                       /* Which of them it is. */
+    const struct run_recording *recording; /* Of what it makes; NULL: none. Outlives it. */
+    uint64_t clocks;         /* The last to compute; zero: until the site says that it is over. */
+    uint32_t evaluate_every; /* Clocks; zero: never. */
     const struct run_trainer_events *events;
     void *user;
 };

@@ -97,6 +97,29 @@ void run_trainer_weigh(struct run_trainer *t)
     }
 }
 
+/* Recording. */
+
+enum err run_trainer_open_recorder(struct run_trainer *t, struct err_text *text)
+{
+    struct app_table tables[APP_TABLES_MAX];
+
+    if (!run_recording_wants(t->config.recording, t->config.number)) {
+        return OK;
+    }
+    for (uint32_t i = 0; i < t->tables_count; i++) {
+        tables[i] = t->tables[i].is;
+    }
+    return run_recorder_create(t->config.recording, t->config.number, tables, t->tables_count,
+                               &t->recorder, text);
+}
+
+void run_trainer_record(struct run_trainer *t)
+{
+    if (t->recorder != NULL && t->rc == OK) {
+        (void)!run_recorder_write(t->recorder, t->clock, t->views, &t->record_text);
+    }
+}
+
 /* Reading. */
 
 /* Room for @count elements that are seen and written. */

@@ -69,7 +69,9 @@ struct run_trainer {
     bool save_failed; /* The last one did, and that was told. */
     enum err unfit;   /* The state that was found does not fit the site: leave, and say so. */
     struct err_text unfit_text;
-    uint64_t stop; /* The clock after which it is over; zero: not known. */
+    struct run_recorder *recorder; /* NULL: nothing is recorded. */
+    struct err_text record_text;   /* Why no more is, to be told. */
+    uint64_t stop;                 /* The clock after which it is over; zero: not known. */
     struct loop_timer timer;
 };
 
@@ -86,6 +88,8 @@ struct node_op *run_trainer_op(struct run_trainer *t, uint32_t index);
 /* trainer_data.c: what the job sees and writes. */
 MUST_USE enum err run_trainer_schemas(struct run_trainer *t, struct err_text *text);
 void run_trainer_free_tables(struct run_trainer *t);
+MUST_USE enum err run_trainer_open_recorder(struct run_trainer *t, struct err_text *text);
+void run_trainer_record(struct run_trainer *t); /* What the step wrote. */
 void run_trainer_weigh(struct run_trainer *t);  /* How much what the step wrote changes. */
 void run_trainer_read(struct run_trainer *t);   /* What the step needs. */
 void run_trainer_survey(struct run_trainer *t); /* All of every table, for an evaluation. */

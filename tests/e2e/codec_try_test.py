@@ -263,3 +263,174 @@ def test_the_stages_are_listed(strait):
     assert {w["stage"] for w in words} == {"cut", "form", "f16", "squeeze"}
     for w in words:
         assert w["written"] in text and w["meaning"].split()[0] in text
+
+
+# Recorded runs.
+
+RUNS = {
+    "logreg": "{samples: 3000, features: 300, batch: 50}",
+    "mf": "{users: 100, items: 60, ratings: 3000, batch: 50, rank: 4}",
+}
+
+RUN = """
+run: small
+topology: {{regions: [{{name: a}}]}}
+servers: [{{region: a}}]
+workers: [{{region: a, count: 2}}]
+job: {{name: {job}, options: {options}}}
+stop: {{clocks: 12}}
+"""
+
+
+def write_run(strait, job, more=""):
+    (strait.folder / "a.yaml").write_text(RUN.format(job=job, options=RUNS[job]) + more)
+
+
+def record(strait, folder, *more):
+    strait.ok("run", "a.yaml", "--no-record", "--record-updates", folder, *more)
+    meta = json.loads((strait.folder / folder / "updates.json").read_text())
+    assert meta["schema"] == 1 and meta["run"] == "small"
+    return meta
+
+
+def load(strait, folder, meta):
+    return [np.load(strait.folder / folder / u["file"]) for u in meta["updates"]]
+
+
+@pytest.mark.parametrize("job", RUNS)
+def test_a_simulated_run_is_recorded(strait, job):
+    write_run(strait, job)
+    meta = record(strait, "u", "--record-worker", "all")
+    arrays = load(strait, "u", meta)
+    assert [u["worker"] for u in meta["updates"]] == ["w0", "w1"]
+    for u, a in zip(meta["updates"], arrays):
+        assert u["file"] == f"{u['worker']}-{u['table']}.npy"
+        assert a.dtype == "<f4" and a.shape == (12, u["elements"])
+        assert u["elements"] == u["rows"] * u["width"] and u["clocks"] == 12
+        assert u["apply"] and u["combine"] in ("sum", "mean", "samples")
+        assert np.all(np.isfinite(a)) and np.all(np.any(a != 0, axis=1))
+    assert not np.array_equal(arrays[0], arrays[1])
+    delta = float(np.median(np.abs(arrays[0][arrays[0] != 0])))
+    whole = strait.json("codec", "try", f"dvf:delta={delta:.3g} | bitmap", "u")
+    parts = [
+        strait.json("codec", "try", f"dvf:delta={delta:.3g} | bitmap", f"u/{u['file']}")
+        for u in meta["updates"]
+    ]
+    for part, a in zip(parts, arrays):
+        check_dvf(part, a, float(f"{delta:.3g}"))
+        assert 0 < part["total"]["kept_share"] < 1
+    # The folder is all of them side by side.
+    for i, c in enumerate(whole["clocks"]):
+        these = [p["clocks"][i] for p in parts]
+        for key in ["kept", "bytes", "elements"]:
+            assert c[key] == sum(t[key] for t in these)
+        for key in ["residual_norm", "error_norm", "bound"]:
+            assert c[key] == pytest.approx(np.hypot(*[t[key] for t in these]), rel=1e-6)
+
+
+def test_one_worker_is_recorded_unless_all_are_asked_for(strait):
+    write_run(strait, "logreg")
+    assert [u["worker"] for u in record(strait, "u")["updates"]] == ["w0"]
+    meta = record(strait, "v", "--record-worker", "1")
+    assert [u["worker"] for u in meta["updates"]] == ["w1"]
+    assert len(list((strait.folder / "v").iterdir())) == 2
+
+
+def test_lines_have_the_same_floats(strait):
+    write_run(strait, "mf")
+    (array,) = load(strait, "u", record(strait, "u"))
+    meta = record(strait, "v", "--record-format", "jsonl")
+    assert meta["format"] == "jsonl" and meta["updates"][0]["clocks"] == 12
+    lines = (strait.folder / "v" / meta["updates"][0]["file"]).read_text().splitlines()
+    for t, line in enumerate(lines):
+        line = json.loads(line)
+        assert line["clock"] == t + 1
+        assert np.array_equal(np.array(line["values"], np.float32), array[t])
+    a, b = (strait.json("codec", "try", "norm:delta=0.01 | gaps", d)["total"] for d in "uv")
+    assert (a["kept"], a["bytes"]) == (b["kept"], b["bytes"])
+
+
+def test_not_every_clock_need_be_recorded(strait):
+    write_run(strait, "logreg")
+    (whole,) = load(strait, "u", record(strait, "u"))
+    for form in ["npy", "jsonl"]:
+        meta = record(strait, form, "--record-every", 5, "--record-format", form)
+        assert meta["every"] == 5 and meta["updates"][0]["clocks"] == 3
+        for files in [form, f"{form}/{meta['updates'][0]['file']}"]:
+            answer = strait.json("codec", "try", "dvf:delta=0.01", files)
+            assert [c["clock"] for c in answer["clocks"]] == [1, 6, 11]
+            check_dvf(answer, whole[::5], 0.01, [1, 6, 11])
+
+
+def test_what_is_held_back_is_recorded_too(strait):
+    write_run(strait, "logreg", "sync: {push: 'dvf:delta=0.05 | bitmap', order: fixed}\n")
+    (held,) = load(strait, "u", record(strait, "u"))
+    write_run(strait, "logreg", "sync: {order: fixed}\n")
+    (plain,) = load(strait, "v", record(strait, "v"))
+    assert np.array_equal(held[0], plain[0])  # Both begin with the same parameters.
+    assert not np.array_equal(held[1], plain[1])
+
+
+def test_recording_changes_nothing(strait):
+    write_run(strait, "logreg")
+    a = strait.json("run", "a.yaml", "--no-record")
+    b = strait.json("run", "a.yaml", "--no-record", "--record-updates", "u")
+    for answer in [a, b]:
+        answer.pop("real_s")
+    assert a == b
+
+
+def test_processes_record_what_becomes_of_the_tables(strait):
+    """The start plus all recorded updates is what the last checkpoint holds."""
+
+    def end(clocks):
+        folder = f"r{clocks}"
+        strait.ok("run", "a.yaml", "-o", folder, "--on", "local", "--no-prediction", "--set",
+                  f"stop.clocks={clocks}", "--record-updates", f"u{clocks}", "--record-worker",
+                  "all")
+        meta = json.loads((strait.folder / f"u{clocks}" / "updates.json").read_text())
+        strait.ok("store", "export", "r", "--store", f"{folder}/checkpoints/s0", "-o", "r.npy")
+        arrays = load(strait, f"u{clocks}", meta)
+        assert [len(a) for a in arrays] == [clocks, clocks]
+        made = sum(a.astype(np.float64).sum(axis=0) for a in arrays)
+        return np.load(strait.folder / "r.npy").reshape(-1) - made
+
+    write_run(strait, "mf", "checkpoint: {every: 1}\n")
+    assert end(1) == pytest.approx(end(12), abs=1e-5)
+
+
+def test_a_killed_worker_goes_on_with_its_files(strait):
+    write_run(strait, "logreg", "compute: {time: 30ms}\nfaults: [at 300ms kill w0 for 100ms]\n")
+    for on in ["sim", "local"]:
+        for form in ["npy", "jsonl"]:
+            folder = f"{on}-{form}"
+            meta = record(strait, folder, "--on", on, "--record-format", form, "--set",
+                          "stop.clocks=30", *(["--no-prediction"] if on == "local" else []))
+            assert meta["updates"][0]["clocks"] >= 20
+            answer = strait.json("codec", "try", "dvf:delta=0.01", folder)
+            assert answer["clocks"][-1]["clock"] == 30
+            if form == "npy":
+                assert len(np.load(strait.folder / folder / "w0-w.npy")) == 30
+
+
+def test_what_cannot_be_recorded_is_refused_before_the_run(strait):
+    write_run(strait, "logreg")
+    record(strait, "u")
+    for status, error, args, text in [
+        (1, "STRAIT-0102", ["--record-updates", "u"], "u holds updates of a run"),
+        (2, "STRAIT-0003", ["--record-updates", "v", "--record-worker", "2"],
+         "all, or a number from 0 to 1: the run has 2 workers"),
+        (2, "STRAIT-0010", ["--record-updates", "v", "--set", "stop.clocks=10000000"],
+         "that would be 12.2 GB; record every so many clocks"),
+        (2, "STRAIT-0010", ["--record-updates", "v", "--on", "slurm"], "not with --on slurm"),
+        (2, "STRAIT-0010", ["--record-updates", "v", "--on", "hosts"], "not with --on hosts"),
+        (2, "STRAIT-0010", ["--record-every", "3"], "where to? Say --record-updates DIR"),
+        (2, "STRAIT-0003", ["--record-updates", "v", "--record-every", "0"], "record-every"),
+        (1, "STRAIT-0101", ["--record-updates", "a.yaml/v"], "Not a directory"),
+    ]:
+        said = strait.fails(status, error, "run", "a.yaml", "-o", "r", *args)
+        assert text in said
+        assert not (strait.folder / "r").exists()
+    done = strait.run("run", "a.yaml", "--no-record", "--record-updates", "w")
+    assert "records the updates of 1 worker and 1 table: " in done.stderr
+    assert " for 12 clocks, in w" in done.stderr
