@@ -229,18 +229,19 @@ enum err codec_chain_parse(const char *text, struct codec_chain *out, struct err
     return rc;
 }
 
-/* As few digits as say all of it. */
+/* As few characters as say all of it. */
 static void chain_print_number(struct text *t, const char *name, float value)
 {
-    char chars[CHAIN_NUMBER_BYTES];
+    char best[CHAIN_NUMBER_BYTES] = "", chars[CHAIN_NUMBER_BYTES];
 
     for (int digits = 1; digits <= 9; digits++) {
         (void)snprintf(chars, sizeof(chars), "%.*g", digits, (double)value);
-        if ((float)strtod(chars, NULL) == value) {
-            break;
+        if ((float)strtod(chars, NULL) == value &&
+            (best[0] == '\0' || strlen(chars) < strlen(best))) {
+            memcpy(best, chars, sizeof(best));
         }
     }
-    text_addf(t, "%s=%s", name, chars);
+    text_addf(t, "%s=%s", name, best);
 }
 
 void codec_chain_print(const struct codec_chain *chain, char *out, size_t size)
