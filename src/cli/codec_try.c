@@ -193,6 +193,9 @@ static enum cli_exit try_one(struct try_all *a, struct codec_try *t)
                          "--clocks %s: none of these clocks is there", cli_text(a->ctx, "clocks"));
     }
     if (!a->ctx->json && cli_text_at(a->ctx, "and", 0) == NULL) {
+        if (t->which != NULL && !try_shows_clocks(a)) {
+            cli_out(a->ctx, "%s\n", t->name); /* Else it is above the clocks. */
+        }
         codec_try_total(a->ctx, t);
     }
     return CLI_DONE;

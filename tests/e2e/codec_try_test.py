@@ -434,3 +434,16 @@ def test_what_cannot_be_recorded_is_refused_before_the_run(strait):
     done = strait.run("run", "a.yaml", "--no-record", "--record-updates", "w")
     assert "records the updates of 1 worker and 1 table: " in done.stderr
     assert " for 12 clocks, in w" in done.stderr
+
+
+@pytest.mark.parametrize("job", RUNS)
+@pytest.mark.parametrize("chain", ["dvf:delta=0.02 | bitmap | f16", "norm:delta=0.01 | gaps"])
+def test_a_replay_is_what_the_run_did(strait, job, chain):
+    """The updates of a run that sifts, through its own chain: entries and bytes to the last one."""
+    write_run(strait, job, f"sync: {{push: '{chain}'}}\n")
+    answer = strait.json("run", "a.yaml", "--no-record", "--record-updates", "u",
+                         "--record-worker", "all")
+    total = strait.json("codec", "try", chain, "u", "--total")["total"]
+    assert 0 < total["kept"] < total["elements"]
+    for key in ["kept", "bytes"]:
+        assert total[key] == answer["sifted"][key]
