@@ -135,8 +135,20 @@ enum cli_exit compare_choose(struct cli_context *ctx, const struct compare_go_co
         compare_add(c, name);
     }
     c->lan = 0;
+    c->setter = 0;
     c->base = compare_find(c, "plain-bsp");
     return CLI_DONE;
+}
+
+void compare_choose_own(const struct run_cells *set, const struct run_cell *cell, struct compare *c)
+{
+    for (uint32_t i = 0; i < cell->only_count; i++) {
+        c->runs[c->count].own = run_cells_find(set, cell->only[i]);
+        compare_add(c, cell->only[i]);
+    }
+    c->lan = COMPARE_NONE;
+    c->base = compare_find(c, set->base);
+    c->setter = c->base;
 }
 
 /* Output. */
@@ -338,7 +350,7 @@ static enum cli_exit compare_run_file(struct cli_context *ctx, const struct run_
     }
     if (status == CLI_DONE) {
         status = compare_go(ctx, &config, c);
-        if (status == CLI_DONE || (status != CLI_FAILED && c->runs[c->lan].known)) {
+        if (status == CLI_DONE || (status != CLI_FAILED && c->runs[c->setter].known)) {
             enum cli_exit shown = compare_show(ctx, c);
 
             status = status != CLI_DONE ? status : shown != CLI_DONE ? shown : compare_verdict(c);
@@ -346,6 +358,17 @@ static enum cli_exit compare_run_file(struct cli_context *ctx, const struct run_
     }
     compare_free(c);
     return status;
+}
+
+enum cli_exit compare_check_evaluated(struct cli_context *ctx, const char *path,
+                                      const struct run_file *f)
+{
+    return f->evaluate.every > 0
+               ? CLI_DONE
+               : cli_error(ctx, CLI_ERROR_RUN_FILE, NULL,
+                           "%s: evaluate.every is 0, and runs are compared by their evaluations: "
+                           "write a number of clocks",
+                           path);
 }
 
 enum cli_exit compare_check_file(struct cli_context *ctx, const char *path,
@@ -357,13 +380,7 @@ enum cli_exit compare_check_file(struct cli_context *ctx, const char *path,
                          "sites instead of servers and workers",
                          path, f->parts_count == 0 ? "no sites" : "one site");
     }
-    if (f->evaluate.every == 0) {
-        return cli_error(ctx, CLI_ERROR_RUN_FILE, NULL,
-                         "%s: evaluate.every is 0, and runs are compared by their evaluations: "
-                         "write a number of clocks",
-                         path);
-    }
-    return CLI_DONE;
+    return compare_check_evaluated(ctx, path, f);
 }
 
 enum cli_exit compare_bad_file(struct cli_context *ctx, enum err rc, const struct err_text *text)

@@ -5,6 +5,7 @@
 #define CLI_COMPARE_H
 
 #include "cli/context.h"
+#include "run/cells.h"
 #include "run/file.h"
 #include "run/reading.h"
 
@@ -24,6 +25,7 @@ struct compare_run {
     char name[COMPARE_NAME_BYTES];
     char record[COMPARE_PATH_BYTES];
     const char *path; /* The run file that is run as it is; NULL: it is a setting or a record. */
+    const struct run_cells_run *own; /* What a set makes of a file; NULL: something else. */
     enum compare_state state;
     bool known; /* There is an outcome; else .why says why not. */
     struct run_outcome outcome;
@@ -34,14 +36,14 @@ struct compare_run {
     struct err_text why;
 };
 
-/* What lan reached, which all others are to reach. */
+/* What the run that sets it reached, which all others are to reach. */
 struct compare_goal {
     bool there;
     double objective;
-    bool converged;         /* Else lan had come to its last clock. */
+    bool converged;         /* Else that run had come to its last clock. */
     double change;          /* What counted as converged, */
     uint32_t change_clocks; /* over so many clocks. */
-    uint64_t clock;         /* Of lan, when it was as good for the first time. */
+    uint64_t clock;         /* Of that run, when it was as good for the first time. */
     uint64_t limit_clocks;  /* For the others; zero: only the time of the file. */
     bool limit_said;        /* It is that of the file. */
 };
@@ -56,6 +58,7 @@ struct compare {
     uint32_t count;
     uint32_t base;        /* What speed is compared with; COMPARE_NONE: nothing. */
     uint32_t lan;         /* Likewise. */
+    uint32_t setter;      /* Who sets the goal: lan, or the base of a set's own runs; or nobody. */
     struct err_text note; /* Something that people should know; may be empty. */
 };
 
@@ -75,7 +78,7 @@ struct compare_settings {
 /* What makes the setting @name of the file, without what ends it. */
 void compare_settings(const struct run_file *f, const char *name, struct compare_settings *out);
 
-/* What ends lan for the goal, and all others by it. */
+/* What ends the run that sets the goal, and all others by it. */
 void compare_settings_converge(const struct run_file *f, struct compare_goal *goal,
                                struct compare_settings *out);
 void compare_settings_reach(const struct run_file *f, const struct compare_goal *goal,
@@ -95,9 +98,9 @@ struct compare_go_config {
     int64_t since_ns;    /* When that began. */
 };
 
-/* Run all of @c->runs that wait; if one of them is lan, that first, and it sets the goal. Ctrl-C
- * ends those that run; then the result has what there is. CLI_DONE, or an error that was printed:
- * nothing can be compared. */
+/* Run all of @c->runs that wait; if one of them sets the goal, that first. Ctrl-C ends those that
+ * run; then the result has what there is. CLI_DONE, or an error that was printed: nothing can be
+ * compared. */
 enum cli_exit compare_go(struct cli_context *ctx, const struct compare_go_config *config,
                          struct compare *c);
 
@@ -109,6 +112,7 @@ struct compare_earlier {
     const char *on;
     const char *const *sets;
     uint32_t sets_count;
+    const struct run_cells_run *own; /* NULL: nothing. */
     const struct compare_settings *settings;
 };
 
@@ -141,9 +145,16 @@ enum cli_exit compare_open_dir(struct cli_context *ctx, const char *name, struct
 enum cli_exit compare_choose(struct cli_context *ctx, const struct compare_go_config *config,
                              const char *only, struct compare *c);
 
-/* Can a file be compared with itself at all? */
+/* Take a set's own runs, those of a cell; its base sets the goal. */
+void compare_choose_own(const struct run_cells *set, const struct run_cell *cell,
+                        struct compare *c);
+
+/* Can a file be compared with itself at all? With a set's own runs it needs to be evaluated only.
+ */
 enum cli_exit compare_check_file(struct cli_context *ctx, const char *path,
                                  const struct run_file *f);
+enum cli_exit compare_check_evaluated(struct cli_context *ctx, const char *path,
+                                      const struct run_file *f);
 
 /* Print what came out, and keep it in the folder if there is one; or keep it only. */
 enum cli_exit compare_show(struct cli_context *ctx, struct compare *c);

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 enum {
-    CELLS_SETS_MAX = 48, /* Of a cell and of --set: a run takes 64, and we have some of our own. */
+    CELLS_SETS_MAX = 48, /* Of a cell, of --set and of a run: 64 are taken, and we have some. */
     CELLS_ONLY_BYTES = RUN_CELLS_RUNS_MAX * COMPARE_NAME_BYTES,
     CELLS_TEXT_BYTES_MAX = 8 << 20,
 };
@@ -105,16 +105,57 @@ static enum cli_exit cells_choose(struct cells *k)
                            "--on: none of the cells that were asked for runs on %s", on);
 }
 
+/* The file of a cell, as it is for all of its runs, or for one of the set's own; the caller
+ * releases it. */
+static enum cli_exit cells_load(struct cells *k, const struct run_cell *cell,
+                                const struct run_cells_run *own, const struct cells_plan *plan,
+                                struct run_file **f_out)
+{
+    const char *sets[CELLS_SETS_MAX + RUN_CELLS_SETTINGS_MAX];
+    uint32_t count = plan->sets_count;
+    struct err_text text = {""};
+    enum err rc;
+
+    memcpy(sets, plan->sets, count * sizeof(sets[0]));
+    for (uint32_t i = 0; own != NULL && i < own->settings_count; i++) {
+        sets[count++] = own->settings[i];
+    }
+    rc = run_set_load(cell->path, sets, count, f_out, &text);
+    if (rc == OK) {
+        rc = run_sim_check(*f_out, cell->path, &text);
+    }
+    if (rc != OK) {
+        char words[sizeof(text.text)];
+
+        memcpy(words, text.text, sizeof(words));
+        (void)err_text_set(&text, OK, "cell %.48s%s%.32s: %.400s", cell->name,
+                           own != NULL ? ", run " : "", own != NULL ? own->name : "", words);
+        return rc == ERR_INVALID ? cli_error(k->ctx, CLI_ERROR_RUN_FILE, NULL, "%s", text.text)
+                                 : compare_bad_file(k->ctx, rc, &text);
+    }
+    return CLI_DONE;
+}
+
+/* The most settings that one of the set's own runs has. */
+static uint32_t cells_own_most(const struct run_cells *set)
+{
+    uint32_t most = 0;
+
+    for (uint32_t i = 0; i < set->runs_count; i++) {
+        most = set->runs[i].settings_count > most ? set->runs[i].settings_count : most;
+    }
+    return most;
+}
+
 /* What a cell needs; the caller releases plan->f. */
 static enum cli_exit cells_plan(struct cells *k, const struct run_cell *cell,
                                 struct cells_plan *plan)
 {
-    struct err_text text = {""};
+    enum cli_exit status;
     struct text only;
-    enum err rc;
 
     *plan = (struct cells_plan){.f = NULL};
-    if (cell->settings_count + k->sets_count > CELLS_SETS_MAX) {
+    if (cell->settings_count + k->sets_count + cells_own_most(k->set) > CELLS_SETS_MAX) {
         return cli_error(k->ctx, CLI_ERROR_BAD_VALUE, NULL,
                          "--set: more than %d settings with those of cell %s", CELLS_SETS_MAX,
                          cell->name);
@@ -129,19 +170,29 @@ static enum cli_exit cells_plan(struct cells *k, const struct run_cell *cell,
     for (uint32_t i = 0; i < k->sets_count; i++) {
         plan->sets[plan->sets_count++] = k->sets[i];
     }
-    rc = run_set_load(cell->path, plan->sets, plan->sets_count, &plan->f, &text);
-    if (rc == OK) {
-        rc = run_sim_check(plan->f, cell->path, &text);
-    }
-    if (rc != OK) {
-        char words[sizeof(text.text)];
+    status = cells_load(k, cell, NULL, plan, &plan->f);
+    return status != CLI_DONE        ? status
+           : k->set->runs_count == 0 ? compare_check_file(k->ctx, cell->path, plan->f)
+                                     : compare_check_evaluated(k->ctx, cell->path, plan->f);
+}
 
-        memcpy(words, text.text, sizeof(words));
-        (void)err_text_set(&text, OK, "cell %.48s: %.400s", cell->name, words);
-        return rc == ERR_INVALID ? cli_error(k->ctx, CLI_ERROR_RUN_FILE, NULL, "%s", text.text)
-                                 : compare_bad_file(k->ctx, rc, &text);
+/* Every run that the set makes of the file is good before the first begins. */
+static enum cli_exit cells_check_own(struct cells *k, const struct run_cell *cell,
+                                     const struct cells_plan *plan)
+{
+    enum cli_exit status = CLI_DONE;
+
+    for (uint32_t i = 0; k->set->runs_count > 0 && i < cell->only_count && status == CLI_DONE;
+         i++) {
+        struct run_file *f = NULL;
+
+        status = cells_load(k, cell, run_cells_find(k->set, cell->only[i]), plan, &f);
+        if (status == CLI_DONE) {
+            status = compare_check_evaluated(k->ctx, cell->path, f);
+        }
+        run_file_free(f);
     }
-    return compare_check_file(k->ctx, cell->path, plan->f);
+    return status;
 }
 
 /* The comparison of a cell, before anything is run; NULL: that was said. */
@@ -167,7 +218,9 @@ static struct compare *cells_open(struct cells *k, const struct run_cell *cell,
         return NULL;
     }
     (void)snprintf(c->title, sizeof(c->title), "%.63s", cell->name);
-    if (compare_choose(k->ctx, config, plan->only, c) != CLI_DONE) {
+    if (k->set->runs_count > 0) {
+        compare_choose_own(k->set, cell, c);
+    } else if (compare_choose(k->ctx, config, plan->only, c) != CLI_DONE) {
         compare_free(c);
         return NULL;
     }
@@ -184,6 +237,9 @@ static enum cli_exit cells_check(struct cells *k)
         struct cells_plan plan;
 
         status = cells_plan(k, k->s.cells[i].cell, &plan);
+        if (status == CLI_DONE) {
+            status = cells_check_own(k, k->s.cells[i].cell, &plan);
+        }
         if (status == CLI_DONE) {
             struct compare *c = cells_open(k, k->s.cells[i].cell, &plan, &config);
 
@@ -210,12 +266,12 @@ static uint32_t cells_chosen(const struct cells *k, uint32_t before)
 /* What is said of a cell of which there is no goal. */
 static void cells_why(struct compare_cell *cell)
 {
-    const struct compare_run *lan = &cell->c->runs[cell->c->lan];
-    const char *why = lan->why.text[0] != '\0'           ? lan->why.text
-                      : lan->outcome.why.text[0] != '\0' ? lan->outcome.why.text
-                                                         : "lan came to no end";
+    const struct compare_run *setter = &cell->c->runs[cell->c->setter];
+    const char *why = setter->why.text[0] != '\0'           ? setter->why.text
+                      : setter->outcome.why.text[0] != '\0' ? setter->outcome.why.text
+                                                            : "it came to no end";
 
-    (void)err_text_set(&cell->why, OK, "lan, which sets the goal: %s", why);
+    (void)err_text_set(&cell->why, OK, "%s, which sets the goal: %.300s", setter->name, why);
 }
 
 /* Run it, and keep what came out. */
@@ -367,9 +423,12 @@ static enum cli_exit cells_show(struct cells *k)
 
 static void cells_dry_say(struct cells *k, const struct run_cell *cell)
 {
-    cli_out(k->ctx, "  %-24s %-5s  %s  lan", cell->name, cell->local ? "local" : "sim", cell->path);
+    bool own = k->set->runs_count > 0;
+
+    cli_out(k->ctx, "  %-24s %-5s  %s %s", cell->name, cell->local ? "local" : "sim", cell->path,
+            own ? "" : " lan");
     for (uint32_t i = 0; i < cell->only_count; i++) {
-        if (strcmp(cell->only[i], "lan") != 0) {
+        if (own || strcmp(cell->only[i], "lan") != 0) {
             cli_out(k->ctx, " %s", cell->only[i]);
         }
     }
@@ -379,16 +438,47 @@ static void cells_dry_say(struct cells *k, const struct run_cell *cell)
     cli_out(k->ctx, "\n");
 }
 
+static void cells_dry_say_own(struct cells *k)
+{
+    for (uint32_t i = 0; i < k->set->runs_count; i++) {
+        const struct run_cells_run *run = &k->set->runs[i];
+
+        cli_out(k->ctx, "  run %s", run->name);
+        for (uint32_t j = 0; j < run->settings_count; j++) {
+            cli_out(k->ctx, "  --set %s", run->settings[j]);
+        }
+        cli_out(k->ctx, "\n");
+    }
+}
+
+static json_t *cells_dry_list(const char *const *words, uint32_t count)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < count; i++) {
+        (void)json_array_append_new(list, json_string(words[i]));
+    }
+    return list;
+}
+
+static json_t *cells_dry_own(const struct run_cells *set)
+{
+    json_t *runs = json_object();
+
+    for (uint32_t i = 0; i < set->runs_count; i++) {
+        const struct run_cells_run *run = &set->runs[i];
+
+        (void)json_object_set_new(runs, run->name,
+                                  cells_dry_list(run->settings, run->settings_count));
+    }
+    return runs;
+}
+
 static json_t *cells_dry_json(const struct run_cell *cell)
 {
-    json_t *only = json_array(), *set = json_array();
+    json_t *only = cells_dry_list(cell->only, cell->only_count);
+    json_t *set = cells_dry_list(cell->settings, cell->settings_count);
 
-    for (uint32_t i = 0; i < cell->only_count; i++) {
-        (void)json_array_append_new(only, json_string(cell->only[i]));
-    }
-    for (uint32_t i = 0; i < cell->settings_count; i++) {
-        (void)json_array_append_new(set, json_string(cell->settings[i]));
-    }
     return json_pack("{s:s, s:s, s:s, s:o, s:o}", "name", cell->name, "on",
                      cell->local ? "local" : "sim", "file", cell->path, "only", only, "set", set);
 }
@@ -397,6 +487,9 @@ static enum cli_exit cells_dry(struct cells *k)
 {
     json_t *cells = json_array();
 
+    if (!k->ctx->json) {
+        cells_dry_say_own(k);
+    }
     for (uint32_t i = 0; i < k->s.count; i++) {
         if (k->s.cells[i].chosen && k->ctx->json) {
             (void)json_array_append_new(cells, cells_dry_json(k->s.cells[i].cell));
@@ -405,7 +498,8 @@ static enum cli_exit cells_dry(struct cells *k)
         }
     }
     if (k->ctx->json) {
-        return cli_json(k->ctx, json_pack("{s:s, s:o}", "set", k->set->name, "cells", cells));
+        return cli_json(k->ctx, json_pack("{s:s, s:o, s:o}", "set", k->set->name, "runs",
+                                          cells_dry_own(k->set), "cells", cells));
     }
     json_decref(cells);
     return CLI_DONE;

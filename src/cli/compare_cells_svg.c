@@ -8,7 +8,8 @@
 
 enum {
     SVG_WIDE = 720,
-    SVG_NAMES = 132,  /* Columns of names, ... */
+    SVG_NAMES = 132,  /* Columns of names, at least, ... */
+    SVG_LETTER = 7,   /* (of one letter of them) */
     SVG_VALUES = 128, /* ... and of figures, at the right. */
     SVG_ROW = 20,
     SVG_HEAD = 32, /* Of a cell. */
@@ -23,6 +24,7 @@ struct svg {
     const struct compare_cells *s;
     struct run_svg_axis x;
     double y;
+    int names;
 };
 
 /* Colours as those of run/page.h, for a file that stands alone. */
@@ -62,7 +64,7 @@ static double svg_x(const struct svg *v, double value)
 {
     double part = run_svg_axis_part(&v->x, value);
 
-    return SVG_NAMES + part * (SVG_WIDE - SVG_NAMES - SVG_VALUES);
+    return v->names + part * (SVG_WIDE - v->names - SVG_VALUES);
 }
 
 static void svg_text(double x, double y, const char *class, const char *chars, struct text *out)
@@ -85,10 +87,15 @@ static void svg_paper(const struct svg *v, const struct run_cells_paper *p, stru
     text_add(out, "\"/>");
 }
 
-/* Runs of one name have one colour in all cells and all sets. */
-static uint32_t svg_colour(const char *name)
+/* Runs of one name have one colour in all cells, and if they are not the set's own, in all sets. */
+static uint32_t svg_colour(const struct compare_cells *s, const char *name)
 {
+    const struct run_cells_run *own = run_cells_find(s->set, name);
     uint32_t i = 0;
+
+    if (own != NULL) {
+        return (uint32_t)(own - s->set->runs) % RUN_SVG_STYLES;
+    }
 
     while (compare_names[i] != NULL && strcmp(compare_names[i], name) != 0) {
         i++;
@@ -106,12 +113,13 @@ static void svg_run(struct svg *v, uint32_t cell, uint32_t run, struct text *out
 
     text_init_fixed(&t, chars, sizeof(chars));
     text_addf(out, "<rect class=\"track\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\"/>",
-              SVG_NAMES, v->y, SVG_WIDE - SVG_NAMES - SVG_VALUES, SVG_BAR);
+              v->names, v->y, SVG_WIDE - v->names - SVG_VALUES, SVG_BAR);
     if (isfinite(value)) {
-        double wide = svg_x(v, value) - SVG_NAMES;
+        double wide = svg_x(v, value) - v->names;
 
         text_addf(out, "<rect class=\"b%u\" x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>",
-                  svg_colour(c->runs[run].name), SVG_NAMES, v->y, wide < 1 ? 1 : wide, SVG_BAR);
+                  svg_colour(v->s, c->runs[run].name), v->names, v->y, wide < 1 ? 1 : wide,
+                  SVG_BAR);
         compare_cells_figure(v->s->set->show, value, &t);
     } else {
         text_add(&t, compare_end(c, &c->runs[run]));
@@ -147,6 +155,18 @@ static void svg_cell(struct svg *v, uint32_t index, struct text *out)
     }
 }
 
+static int svg_names(const struct run_cells *set)
+{
+    int wide = SVG_NAMES;
+
+    for (uint32_t i = 0; i < set->runs_count; i++) {
+        int own = (int)strlen(set->runs[i].name) * SVG_LETTER + 16;
+
+        wide = own > wide ? own : wide;
+    }
+    return wide;
+}
+
 static double svg_tall(const struct compare_cells *s)
 {
     double tall = SVG_TOP + 8;
@@ -165,7 +185,7 @@ static double svg_tall(const struct compare_cells *s)
 
 void compare_cells_svg(const struct compare_cells *s, bool alone, struct text *out)
 {
-    struct svg v = {.s = s, .y = SVG_TOP};
+    struct svg v = {.s = s, .y = SVG_TOP, .names = svg_names(s->set)};
     double least, most;
     char what[256];
     struct text t;

@@ -178,6 +178,30 @@ static void test_the_table_has_all_cells_and_what_became_of_them(void **state)
     expect("was interrupted before there was a goal");
 }
 
+static void test_runs_of_a_set_s_own_have_room_for_their_names(void **state)
+{
+    static const struct run_cells_run own[] = {{.name = "plain"},
+                                               {.name = "a-name-of-thirty-two-characters."}};
+    struct text out;
+
+    (void)state;
+    set.runs = own;
+    set.runs_count = 2;
+    with[0].count = 0;
+    with[0].base = with[0].setter = 0;
+    with[0].lan = COMPARE_NONE;
+    add(&with[0], "plain", "goal", 50, 12);
+    add(&with[0], own[1].name, "goal", 10, 2);
+    assert_true(compare_cells_value(&s, 0, 1) == 5); /* Not by the plain one of its barrier. */
+    view();
+    expect("  value: times as fast as plain; paper: a paper\n");
+    expect("    plain                                    1.00              -         -     ");
+    expect("    a-name-of-thirty-two-characters.         5.00              -         -     ");
+    text_init_fixed(&out, shown, sizeof(shown));
+    compare_cells_svg(&s, true, &out);
+    expect("<rect class=\"b1\" x=\"240\"");
+}
+
 static void test_csv_and_json_say_the_same(void **state)
 {
     json_t *json = compare_cells_json(&s), *cells = json_object_get(json, "cells"), *run;
@@ -249,6 +273,7 @@ int main(void)
         cmocka_unit_test_setup(test_every_figure_can_be_shown, open_all),
         cmocka_unit_test_setup(test_figures_are_by_the_paper_s_and_by_the_twin_s, open_all),
         cmocka_unit_test_setup(test_the_table_has_all_cells_and_what_became_of_them, open_all),
+        cmocka_unit_test_setup(test_runs_of_a_set_s_own_have_room_for_their_names, open_all),
         cmocka_unit_test_setup(test_csv_and_json_say_the_same, open_all),
         cmocka_unit_test_setup(test_the_picture_has_bars_and_marks, open_all),
         cmocka_unit_test_setup(test_the_page_leads_to_the_pages_of_cells, open_all),

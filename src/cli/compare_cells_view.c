@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { VIEW_NAME = 16 }; /* Columns of a name, at least. */
+
 /* Values. */
 
 static bool cells_is_ssp(const char *name)
@@ -22,7 +24,7 @@ static uint32_t cells_base(const struct compare_cells *s, const struct compare *
 {
     const char *base = s->set->base;
 
-    if (strcmp(base, "plain") == 0) {
+    if (s->set->runs_count == 0 && strcmp(base, "plain") == 0) {
         base = cells_is_ssp(c->runs[run].name) ? "plain-ssp" : "plain-bsp";
     }
     return compare_find(c, base);
@@ -178,8 +180,9 @@ void compare_cells_say_show(const struct compare_cells *s, struct text *out)
 
     text_add(out, words[s->set->show]);
     if (s->set->show == RUN_SHOW_SPEED || s->set->show == RUN_SHOW_CHEAPER) {
-        text_addf(out, " %s%s", s->set->base,
-                  strcmp(s->set->base, "plain") == 0 ? " with the same barrier" : "");
+        bool each = s->set->runs_count == 0 && strcmp(s->set->base, "plain") == 0;
+
+        text_addf(out, " %s%s", s->set->base, each ? " with the same barrier" : "");
     }
 }
 
@@ -199,6 +202,19 @@ void compare_cells_say_state(const struct compare_cell *cell, struct text *out)
 }
 
 /* The table. */
+
+/* Columns of a name. */
+static int view_names(const struct compare_cells *s)
+{
+    size_t longest = VIEW_NAME;
+
+    for (uint32_t i = 0; i < s->set->runs_count; i++) {
+        size_t size = strlen(s->set->runs[i].name);
+
+        longest = size > longest ? size : longest;
+    }
+    return (int)longest;
+}
 
 /* Right-aligned, in @columns; UTF-8 does not occur in figures. */
 static void view_cell(struct text *out, int columns, const char *chars)
@@ -232,7 +248,7 @@ static void view_run(const struct compare_cells *s, uint32_t cell, uint32_t run,
     char chars[96];
     struct text t;
 
-    text_addf(out, "    %-16s", r->name);
+    text_addf(out, "    %-*s", view_names(s), r->name);
     text_init_fixed(&t, chars, sizeof(chars));
     compare_cells_figure(s->set->show, compare_cells_value(s, cell, run), &t);
     view_cell(out, 12, chars);
@@ -285,8 +301,9 @@ void compare_cells_view(const struct compare_cells *s, bool color, struct text *
     if (s->set->source[0] != '\0') {
         text_addf(out, "; paper: %s", s->set->source);
     }
-    text_addf(out, "\n\n%s%33s %14s %9s %9s  end%s\n", cli_style(color, CLI_FAINT), "value",
-              "paper", "by paper", "by twin", cli_style(color, CLI_PLAIN));
+    text_addf(out, "\n\n%s%*s %14s %9s %9s  end%s\n", cli_style(color, CLI_FAINT),
+              view_names(s) + 17, "value", "paper", "by paper", "by twin",
+              cli_style(color, CLI_PLAIN));
     for (uint32_t i = 0; i < s->count; i++) {
         if (s->cells[i].chosen) {
             view_one(s, i, color, out);

@@ -19,13 +19,16 @@ static enum err earlier_expect(const struct compare_earlier *e, struct text *out
                                struct err_text *text)
 {
     const char *all[EARLIER_SETS_MAX];
+    uint32_t count = 0, own = e->own != NULL ? e->own->settings_count : 0;
     struct run_file *f = NULL;
-    uint32_t count = 0;
     enum err rc;
 
-    CHECK(e->sets_count + e->settings->count <= EARLIER_SETS_MAX);
+    CHECK(e->sets_count + own + e->settings->count <= EARLIER_SETS_MAX);
     for (uint32_t i = 0; i < e->sets_count; i++) {
         all[count++] = e->sets[i];
+    }
+    for (uint32_t i = 0; i < own; i++) {
+        all[count++] = e->own->settings[i];
     }
     for (uint32_t i = 0; i < e->settings->count; i++) {
         all[count++] = e->settings->items[i];

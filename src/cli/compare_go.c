@@ -1,5 +1,5 @@
-/* The runs of a comparison, as processes of their own: lan first, which sets the goal, then all
- * others, a few at a time. Files that are run as they are have no lan among them. */
+/* The runs of a comparison, as processes of their own: first the one that sets the goal, then all
+ * others, a few at a time. Files that are run as they are have no such run among them. */
 
 #include "base/mem.h"
 #include "cli/compare.h"
@@ -21,15 +21,12 @@
 
 enum {
     GO_TICK_MS = 200,
-    GO_TIMES_LAN =
-        10, /* The others may take so many times lan's clocks, if the file says nothing. */
+    GO_TIMES_SETTER = 10, /* The others may take so many times its clocks, if the file is silent. */
     GO_ARGS_MAX = 512,
     GO_ARG_BYTES = 4096,
     GO_LOG_BYTES_MAX = 1 << 16,
     GO_SCREEN_BYTES = 64 * 1024,
 };
-
-static const char go_converged[] = "lan-converged"; /* The record of lan that sets the goal. */
 
 struct go;
 
@@ -51,7 +48,7 @@ struct go {
     char program[PATH_MAX];
     struct go_child children[COMPARE_RUNS_MAX];
     uint32_t running;
-    bool first; /* Lan is on its way to the goal. */
+    bool first; /* The run that sets the goal is on its way. */
     int caught; /* The signal that ends it; zero: none. */
     enum cli_exit status;
 };
@@ -99,7 +96,7 @@ static void go_args_free(struct go_args *a)
     }
 }
 
-/* What makes it what it is; a file that is run as it is has nothing of ours. */
+/* What makes it what it is, after its own; a file that is run as it is has nothing of ours. */
 static void go_settings(const struct go *g, const struct compare_run *run,
                         struct compare_settings *out)
 {
@@ -107,7 +104,9 @@ static void go_settings(const struct go *g, const struct compare_run *run,
     if (run->path != NULL) {
         return;
     }
-    compare_settings(g->config->file, run->name, out);
+    if (run->own == NULL) {
+        compare_settings(g->config->file, run->name, out);
+    }
     if (g->first) {
         compare_settings_converge(g->config->file, &g->c->goal, out);
     } else {
@@ -136,6 +135,9 @@ static void go_args(const struct go *g, const struct compare_run *run, struct go
     go_settings(g, run, &settings);
     for (uint32_t i = 0; i < config->sets_count; i++) {
         go_arg(a, "--set=%s", config->sets[i]);
+    }
+    for (uint32_t i = 0; run->own != NULL && i < run->own->settings_count; i++) {
+        go_arg(a, "--set=%s", run->own->settings[i]);
     }
     for (uint32_t i = 0; i < settings.count; i++) {
         go_arg(a, "--set=%s", settings.items[i]);
@@ -259,52 +261,52 @@ static void go_read(struct go_child *child, int64_t status, int signum)
 static void go_start_some(struct go *g);
 
 /* Did it come to an end that others can be sent to? */
-static bool go_sets_goal(const struct compare_run *lan)
+static bool go_sets_goal(const struct compare_run *setter)
 {
-    const char *end = lan->outcome.end;
+    const char *end = setter->outcome.end;
 
-    return lan->known && lan->scalars.last_clock > 0 &&
+    return setter->known && setter->scalars.last_clock > 0 &&
            (strcmp(end, "converged") == 0 || strcmp(end, "clocks") == 0 ||
             strcmp(end, "time") == 0);
 }
 
-/* Lan has come to its end: what it has is what the others are to reach. */
+/* The first has come to its end: what it has is what the others are to reach. */
 static void go_set_goal(struct go *g)
 {
     struct compare *c = g->c;
-    struct compare_run *lan = &c->runs[c->lan];
+    struct compare_run *setter = &c->runs[c->setter];
     const struct run_stop *stop = &g->config->file->stop;
 
     g->first = false;
     if (g->caught != 0) {
         return;
     }
-    if (!go_sets_goal(lan)) {
-        const char *why = lan->why.text[0] != '\0' ? lan->why.text
-                          : lan->known && lan->outcome.why.text[0] != '\0'
-                              ? lan->outcome.why.text
+    if (!go_sets_goal(setter)) {
+        const char *why = setter->why.text[0] != '\0' ? setter->why.text
+                          : setter->known && setter->outcome.why.text[0] != '\0'
+                              ? setter->outcome.why.text
                               : "it was over before its first evaluation";
 
         screen_clear(&g->screen);
-        g->status =
-            cli_error(g->ctx, CLI_ERROR_RUN_FAILED, NULL, "lan, which sets the goal: %s", why);
+        g->status = cli_error(g->ctx, CLI_ERROR_RUN_FAILED, NULL, "%s, which sets the goal: %s",
+                              setter->name, why);
         return;
     }
     c->goal.there = true;
-    c->goal.objective = lan->scalars.last;
-    c->goal.converged = strcmp(lan->outcome.end, "converged") == 0;
-    c->goal.clock = lan->scalars.first_clock;
+    c->goal.objective = setter->scalars.last;
+    c->goal.converged = strcmp(setter->outcome.end, "converged") == 0;
+    c->goal.clock = setter->scalars.first_clock;
     c->goal.limit_said = stop->clocks > 0 || stop->time_ns > 0;
     c->goal.limit_clocks =
-        c->goal.limit_said ? stop->clocks : GO_TIMES_LAN * lan->scalars.last_clock;
-    lan->reached = true;
-    lan->scalars.reached_clock = (double)lan->scalars.last_clock;
-    lan->scalars.reached_s = lan->scalars.last_s;
-    if (lan->scalars.first_clock < lan->scalars.last_clock) {
+        c->goal.limit_said ? stop->clocks : GO_TIMES_SETTER * setter->scalars.last_clock;
+    setter->reached = true;
+    setter->scalars.reached_clock = (double)setter->scalars.last_clock;
+    setter->scalars.reached_s = setter->scalars.last_s;
+    if (setter->scalars.first_clock < setter->scalars.last_clock) {
         /* It was that good before: once more, so that its time and cost are those of then. */
-        go_place(c, lan, lan->name);
-        lan->state = COMPARE_WAITS;
-        lan->reached = false;
+        go_place(c, setter, setter->name);
+        setter->state = COMPARE_WAITS;
+        setter->reached = false;
     }
 }
 
@@ -365,6 +367,7 @@ static bool go_take(struct go *g, struct go_child *child)
                                       .on = g->config->on,
                                       .sets = g->config->sets,
                                       .sets_count = g->config->sets_count,
+                                      .own = run->own,
                                       .settings = &settings};
     bool taken = false;
     enum err rc;
@@ -406,7 +409,7 @@ static void go_start(struct go *g, uint32_t index)
 /* As many as may run at once; if none does and none is left, it is over. */
 static void go_start_some(struct go *g)
 {
-    bool may = g->c->goal.there || g->c->lan == COMPARE_NONE;
+    bool may = g->c->goal.there || g->c->setter == COMPARE_NONE;
 
     for (uint32_t i = 0; i < g->c->count && g->caught == 0 && may; i++) {
         if (g->c->runs[i].state == COMPARE_WAITS && g->running < g->config->jobs) {
@@ -467,23 +470,27 @@ static void go_close(struct go *g)
     mem_free(g);
 }
 
-/* False: not even lan can be started. */
+/* False: not even the first can be started. */
 static bool go_begin(struct go *g)
 {
     struct compare *c = g->c;
 
     for (uint32_t i = 0; i < c->count; i++) {
         if (c->runs[i].state == COMPARE_WAITS) {
-            go_place(c, &c->runs[i], i == c->lan ? go_converged : c->runs[i].name);
+            char name[COMPARE_NAME_BYTES + 16]; /* The record of what sets the goal has its own. */
+
+            (void)snprintf(name, sizeof(name), "%s%s", c->runs[i].name,
+                           i == c->setter ? "-converged" : "");
+            go_place(c, &c->runs[i], name);
         }
     }
     loop_timer_start_in(&g->tick, 0);
-    if (c->lan == COMPARE_NONE) {
+    if (c->setter == COMPARE_NONE) {
         go_start_some(g);
         return true;
     }
     g->first = true;
-    go_start(g, c->lan);
+    go_start(g, c->setter);
     if (g->running == 0) { /* It is there from an earlier time, or it cannot be. */
         go_set_goal(g);
         go_start_some(g);

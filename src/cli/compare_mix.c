@@ -146,6 +146,7 @@ static enum cli_exit mix_all(struct cli_context *ctx, struct compare *c, const c
     uint32_t files = 0;
 
     c->lan = COMPARE_NONE;
+    c->setter = COMPARE_NONE;
     status = mix_take(ctx, c, sets, sets_count, &files);
     if (status == CLI_DONE) {
         status = mix_base(ctx, c);

@@ -252,15 +252,15 @@ static void view_wrap(const char *chars, int width, struct text *out)
 void compare_say_goal(const struct compare *c, struct text *out)
 {
     const struct compare_goal *g = &c->goal;
-    const struct run_outcome *lan;
+    const struct compare_run *setter;
 
     if (!g->there) {
         return;
     }
-    lan = &c->runs[c->lan].outcome;
+    setter = &c->runs[c->setter];
     text_add(out, "The goal is ");
     figure_number(g->objective, out);
-    text_addf(out, " (%s): what lan had ", lan->objective_is);
+    text_addf(out, " (%s): what %s had ", setter->outcome.objective_is, setter->name);
     if (g->converged) {
         text_addf(out, "when it had changed by less than %.3g %% over %u clocks", g->change * 100,
                   g->change_clocks);
@@ -270,14 +270,16 @@ void compare_say_goal(const struct compare *c, struct text *out)
     }
     text_addf(out, "; it was that good at clock %" PRIu64 " for the first time. ", g->clock);
     if (g->limit_clocks > 0) {
-        text_addf(out, "The others have %" PRIu64 " clocks for it (%s)", g->limit_clocks,
-                  g->limit_said ? "stop.clocks of the file" : "ten times those of lan");
+        text_addf(out, "The others have %" PRIu64 " clocks for it (%s%s)", g->limit_clocks,
+                  g->limit_said ? "stop.clocks of the file" : "ten times those of ",
+                  g->limit_said ? "" : setter->name);
     } else {
         text_add(out, "The others have the time that the file gives them");
     }
     text_add(out, "; when they reached it is read off the straight line between two evaluations.");
-    if (lan->scale < 1) {
-        text_addf(out, " Scale 1:%.6g: bytes and dollars as at full size.", 1 / lan->scale);
+    if (setter->outcome.scale < 1) {
+        text_addf(out, " Scale 1:%.6g: bytes and dollars as at full size.",
+                  1 / setter->outcome.scale);
     }
 }
 
@@ -502,16 +504,16 @@ static json_t *json_run(const struct compare *c, uint32_t index)
 static json_t *json_goal(const struct compare *c)
 {
     const struct compare_goal *g = &c->goal;
-    const struct run_outcome *lan;
+    const struct run_outcome *setter;
 
     if (!g->there) {
         return json_null();
     }
-    lan = &c->runs[c->lan].outcome;
+    setter = &c->runs[c->setter].outcome;
     return json_pack("{s:f, s:s, s:b, s:b, s:f, s:i, s:I, s:o}", "objective", g->objective,
-                     "objective_is", lan->objective_is, "rising", (int)lan->rising, "converged",
-                     (int)g->converged, "change", g->change, "change_clocks", (int)g->change_clocks,
-                     "clock", (json_int_t)g->clock, "limit_clocks",
+                     "objective_is", setter->objective_is, "rising", (int)setter->rising,
+                     "converged", (int)g->converged, "change", g->change, "change_clocks",
+                     (int)g->change_clocks, "clock", (json_int_t)g->clock, "limit_clocks",
                      g->limit_clocks > 0 ? json_integer((json_int_t)g->limit_clocks) : json_null());
 }
 

@@ -22,7 +22,8 @@ static const char *const cells_shows[RUN_SHOWS + 1] = {
 /* A set being read. */
 struct cells_reader {
     struct file_reader r;
-    const char *const *runs;
+    const char *const *runs; /* Names of those that there are, ... */
+    const char *always;      /* ... and the one that every cell has. */
     struct run_cells *s;
 };
 
@@ -39,6 +40,7 @@ static const struct cells_key cells_keys[] = {
     {"source", NULL, RUN_YAML_TEXT},
     {"show", "show: speed", RUN_YAML_TEXT},
     {"base", NULL, RUN_YAML_TEXT},
+    {"runs", NULL, RUN_YAML_MAPPING},
     {"cells", "cells: [{name: NAME, file: FILE.yaml, only: [NAME]}]", RUN_YAML_LIST},
     {NULL, NULL, RUN_YAML_TEXT},
 };
@@ -47,7 +49,7 @@ static const struct cells_key cells_cell_keys[] = {
     {"name", "name: NAME", RUN_YAML_TEXT},
     {"about", NULL, RUN_YAML_TEXT},
     {"file", "file: FILE.yaml", RUN_YAML_TEXT},
-    {"only", "only: [plain-bsp, gaia-bsp]", RUN_YAML_LIST},
+    {"only", NULL, RUN_YAML_LIST},
     {"set", NULL, RUN_YAML_MAPPING},
     {"on", NULL, RUN_YAML_TEXT},
     {"twin", NULL, RUN_YAML_TEXT},
@@ -174,18 +176,62 @@ static enum err cells_only(struct cells_reader *c, const struct run_yaml *node, 
     return rc;
 }
 
+/* Of a set's own runs: those that were named, or all, in the order of the set. */
+static enum err cells_pick(struct cells_reader *c, struct run_cell *cell)
+{
+    const char **all = run_arena_alloc(c->r.arena, c->s->runs_count, sizeof(*all));
+    uint32_t count = 0;
+
+    if (all == NULL) {
+        return ERR_NOMEM;
+    }
+    for (uint32_t i = 0; i < c->s->runs_count; i++) {
+        const char *name = c->s->runs[i].name;
+        bool wanted = cell->only_count == 0 || strcmp(name, c->always) == 0;
+
+        for (uint32_t j = 0; j < cell->only_count; j++) {
+            wanted = wanted || strcmp(cell->only[j], name) == 0;
+        }
+        if (wanted) {
+            all[count++] = name;
+        }
+    }
+    cell->only = all;
+    cell->only_count = count;
+    return OK;
+}
+
+static enum err cells_runs_of(struct cells_reader *c, const struct run_yaml *node, const char *at,
+                              struct run_cell *cell)
+{
+    const struct run_yaml *only = run_yaml_get(node, "only");
+    struct file_path path;
+    enum err rc = OK;
+
+    if (only != NULL) {
+        rc = cells_only(c, only, cells_path(&path, at, "only"), cell);
+    } else if (c->s->runs_count == 0) {
+        rc = file_fail_at(&c->r, ERR_MALFORMED, node->place, at,
+                          "'only' is missing: add a line such as 'only: [plain-bsp, gaia-bsp]'");
+    }
+    return rc == OK && c->s->runs_count > 0 ? cells_pick(c, cell) : rc;
+}
+
 /* As on the command line: "stop.clocks=400". */
 static enum err cells_settings(struct cells_reader *c, const struct run_yaml *node,
-                               const char *path, struct run_cell *cell)
+                               const char *path, const char ***settings_out, uint32_t *count_out)
 {
+    const char **settings;
+
     if (node->count > RUN_CELLS_SETTINGS_MAX) {
         return file_fail_at(&c->r, ERR_MALFORMED, node->place, path, "more than %d settings",
                             RUN_CELLS_SETTINGS_MAX);
     }
-    cell->settings = run_arena_alloc(c->r.arena, node->count + 1, sizeof(*cell->settings));
-    if (cell->settings == NULL) {
+    settings = run_arena_alloc(c->r.arena, node->count + 1, sizeof(*settings));
+    if (settings == NULL) {
         return ERR_NOMEM;
     }
+    *settings_out = settings;
     for (const struct run_yaml *n = node->first; n != NULL; n = n->next) {
         size_t size;
         char *setting;
@@ -201,7 +247,7 @@ static enum err cells_settings(struct cells_reader *c, const struct run_yaml *no
             return ERR_NOMEM;
         }
         (void)snprintf(setting, size, "%s=%s", n->key, n->chars);
-        cell->settings[cell->settings_count++] = setting;
+        settings[(*count_out)++] = setting;
     }
     return OK;
 }
@@ -230,7 +276,7 @@ static enum err cells_paper(struct cells_reader *c, const struct run_yaml *node,
 
     cell->paper = paper;
     for (const struct run_yaml *n = node->first; n != NULL && rc == OK; n = n->next) {
-        bool there = strcmp(n->key, "lan") == 0;
+        bool there = strcmp(n->key, c->always) == 0;
 
         rc = cells_run(c, n->key_place, path, n->key);
         for (uint32_t i = 0; i < cell->only_count; i++) {
@@ -318,10 +364,11 @@ static enum err cells_cell(struct cells_reader *c, const struct run_yaml *node, 
         rc = cells_file(c, run_yaml_get(node, "file"), cells_path(&path, at.chars, "file"), cell);
     }
     if (rc == OK) {
-        rc = cells_only(c, run_yaml_get(node, "only"), cells_path(&path, at.chars, "only"), cell);
+        rc = cells_runs_of(c, node, at.chars, cell);
     }
     if (rc == OK && set != NULL) {
-        rc = cells_settings(c, set, cells_path(&path, at.chars, "set"), cell);
+        rc = cells_settings(c, set, cells_path(&path, at.chars, "set"), &cell->settings,
+                            &cell->settings_count);
     }
     if (rc == OK) {
         rc = cells_on(c, node, cells_path(&path, at.chars, "on"), cell);
@@ -378,25 +425,130 @@ static enum err cells_all(struct cells_reader *c, const struct run_yaml *list)
     return rc;
 }
 
+/* Of folders in that of the cell, beside files that it has. */
+static enum err cells_run_name(const struct cells_reader *c, const struct run_yaml *node)
+{
+    static const char *const ends[] = {"-converged", ".log", ".csv", ".json", ".html"};
+    const char *name = node->key;
+    size_t size = strlen(name);
+    struct file_path path;
+
+    (void)cells_path(&path, "runs", name);
+    if (!topo_name_valid(name) || name[0] == '.' || size > RUN_CELLS_RUN_NAME_MAX) {
+        return file_fail_at(&c->r, ERR_MALFORMED, node->key_place, path.chars,
+                            "'%.40s' is not a name: use 1 to %d of the characters A-Z a-z 0-9 . _ "
+                            "-, no point first",
+                            name, RUN_CELLS_RUN_NAME_MAX);
+    }
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        size_t end = strlen(ends[i]);
+
+        if (size >= end && strcmp(name + size - end, ends[i]) == 0) {
+            return file_fail_at(&c->r, ERR_MALFORMED, node->key_place, path.chars,
+                                "names that end with %s are taken: use another", ends[i]);
+        }
+    }
+    return OK;
+}
+
+/* The goal ends a run, so what it says of its end itself would count for nothing. */
+static enum err cells_run_ends(const struct cells_reader *c, const struct run_yaml *node,
+                               const char *path)
+{
+    for (const struct run_yaml *n = node->first; n != NULL; n = n->next) {
+        if (strncmp(n->key, "stop", 4) == 0 && (n->key[4] == '\0' || n->key[4] == '.')) {
+            return file_fail_at(&c->r, ERR_MALFORMED, n->key_place, path,
+                                "'%.40s' is the same for all runs of a cell: say it in "
+                                "cells[].set, or in the file",
+                                n->key);
+        }
+    }
+    return OK;
+}
+
+static enum err cells_own_run(struct cells_reader *c, const struct run_yaml *node,
+                              struct run_cells_run *run)
+{
+    struct file_path path;
+    enum err rc = cells_run_name(c, node);
+
+    (void)cells_path(&path, "runs", node->key);
+    if (rc == OK) {
+        rc = cells_kind(c, node, path.chars, RUN_YAML_MAPPING);
+    }
+    if (rc == OK) {
+        rc = cells_run_ends(c, node, path.chars);
+    }
+    run->name = node->key;
+    return rc == OK ? cells_settings(c, node, path.chars, &run->settings, &run->settings_count)
+                    : rc;
+}
+
+/* A set's own runs take the place of those that everybody knows. */
+static enum err cells_own(struct cells_reader *c, const struct run_yaml *node)
+{
+    struct run_cells_run *runs;
+    const char **names;
+    enum err rc = OK;
+
+    if (node->count == 0 || node->count > RUN_CELLS_RUNS_MAX) {
+        return file_fail_at(&c->r, ERR_MALFORMED, node->place, "runs", "has to have 1 to %d runs",
+                            RUN_CELLS_RUNS_MAX);
+    }
+    runs = run_arena_alloc(c->r.arena, node->count, sizeof(*runs));
+    names = run_arena_alloc(c->r.arena, node->count + 1, sizeof(*names));
+    if (runs == NULL || names == NULL) {
+        return ERR_NOMEM;
+    }
+    c->s->runs = runs;
+    c->runs = names;
+    for (const struct run_yaml *n = node->first; n != NULL && rc == OK; n = n->next) {
+        names[c->s->runs_count] = n->key;
+        rc = cells_own_run(c, n, &runs[c->s->runs_count++]);
+    }
+    return rc;
+}
+
+/* What others are compared with; of a set's own runs it has to be one, and sets the goal. */
+static enum err cells_base(struct cells_reader *c)
+{
+    const struct run_yaml *base = run_yaml_get(c->r.root, "base");
+    const struct run_yaml *runs = run_yaml_get(c->r.root, "runs");
+    bool plain = base != NULL && runs == NULL && strcmp(base->chars, "plain") == 0;
+    enum err rc = runs != NULL ? cells_own(c, runs) : OK;
+
+    c->s->base = base != NULL ? base->chars : "plain-bsp";
+    c->always = runs != NULL ? c->s->base : "lan";
+    if (rc == OK && runs != NULL && base == NULL) {
+        rc = file_fail_at(&c->r, ERR_MALFORMED, runs->key_place, "runs",
+                          "'base' is missing, the run that sets the goal: add a line such as "
+                          "'base: %s'",
+                          runs->first->key);
+    }
+    return rc == OK && base != NULL && !plain ? cells_run(c, base->place, "base", base->chars) : rc;
+}
+
 static enum err cells_head(struct cells_reader *c)
 {
     const struct run_yaml *root = c->r.root, *show = run_yaml_get(root, "show");
-    const struct run_yaml *base = run_yaml_get(root, "base");
     struct run_cells *s = c->s;
     enum err rc = file_name(&c->r, "set", cells_text(root, "set", ""));
 
     s->name = cells_text(root, "set", "");
     s->about = cells_text(root, "about", "");
     s->source = cells_text(root, "source", "");
-    s->base = cells_text(root, "base", "plain-bsp");
     if (rc == OK && !cells_has(cells_shows, show->chars)) {
         rc = cells_no_word(c, show->place, "show", show->chars, "figure", cells_shows);
     }
     for (int i = 0; i < RUN_SHOWS && rc == OK; i++) {
         s->show = strcmp(cells_shows[i], show->chars) == 0 ? (enum run_cells_show)i : s->show;
     }
-    return rc == OK && base != NULL && strcmp(base->chars, "plain") != 0
-               ? cells_run(c, base->place, "base", base->chars)
+    if (rc == OK) {
+        rc = cells_base(c);
+    }
+    return rc == OK && s->runs_count > 0 && s->show == RUN_SHOW_BY_LAN
+               ? file_fail_at(&c->r, ERR_MALFORMED, show->place, "show",
+                              "a set with 'runs' has no lan: use speed or time")
                : rc;
 }
 
@@ -472,6 +624,16 @@ void run_cells_free(struct run_cells *s)
 const char *run_cells_show_name(enum run_cells_show show)
 {
     return cells_shows[show];
+}
+
+const struct run_cells_run *run_cells_find(const struct run_cells *s, const char *run)
+{
+    for (uint32_t i = 0; i < s->runs_count; i++) {
+        if (strcmp(s->runs[i].name, run) == 0) {
+            return &s->runs[i];
+        }
+    }
+    return NULL;
 }
 
 const struct run_cells_paper *run_cell_paper(const struct run_cell *cell, const char *run)

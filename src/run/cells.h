@@ -13,8 +13,9 @@
 enum {
     RUN_CELLS_BYTES_MAX = 1 << 18,
     RUN_CELLS_MAX = 64,
-    RUN_CELLS_RUNS_MAX = 16,     /* Of one cell. */
-    RUN_CELLS_SETTINGS_MAX = 24, /* Likewise. */
+    RUN_CELLS_RUNS_MAX = 24,     /* Of one cell, and of a set's own. */
+    RUN_CELLS_SETTINGS_MAX = 24, /* Of one cell, and of one run. */
+    RUN_CELLS_RUN_NAME_MAX = 32, /* Characters. */
 };
 
 /* What is shown of a run. */
@@ -38,12 +39,19 @@ struct run_cells_paper {
     double high;
 };
 
+/* A run that the set itself says how to make of a cell's file. */
+struct run_cells_run {
+    const char *name;
+    const char **settings; /* "KEY=VALUE", after those of the cell. */
+    uint32_t settings_count;
+};
+
 /* A comparison. */
 struct run_cell {
     const char *name;
     const char *about; /* May be empty. */
     const char *path;  /* Of the run file, good in the working directory. */
-    const char **only; /* Names of runs, ... */
+    const char **only; /* Names of runs, of a set's own in its order and with the base, ... */
     uint32_t only_count;
     const char **settings; /* ... and "KEY=VALUE" for all of them. */
     uint32_t settings_count;
@@ -60,12 +68,15 @@ struct run_cells {
     const char *source; /* Where the paper's figures are from; may be empty. */
     enum run_cells_show show;
     const char *base; /* A run, or "plain": of each run the plain one with its own barrier. */
+    const struct run_cells_run *runs; /* Its own; then .base is one of them and sets the goal. */
+    uint32_t runs_count;              /* Zero: it has those that everybody knows. */
     struct run_cell *cells;
     uint32_t count;
     struct run_arena *arena; /* Holds all of this. */
 };
 
-/* Read the file. @runs are the names that runs may have, and end with NULL. ERR_NOT_FOUND, ERR_IO,
+/* Read the file. @runs are the names that runs may have unless the set has its own, and end with
+ * NULL. ERR_NOT_FOUND, ERR_IO,
  * ERR_TOO_BIG, ERR_MALFORMED, ERR_NOMEM; @text then says "FILE:LINE:COLUMN: KEY: " what is wrong
  * and what is allowed. The caller releases the result. */
 MUST_USE enum err run_cells_load(const char *path, const char *const *runs,
@@ -82,6 +93,9 @@ void run_cells_free(struct run_cells *s);
 
 /* "speed", as it is written. */
 const char *run_cells_show_name(enum run_cells_show show);
+
+/* The set's own run of that name, or NULL. */
+const struct run_cells_run *run_cells_find(const struct run_cells *s, const char *run);
 
 /* What the paper has of that run of the cell, or NULL. */
 const struct run_cells_paper *run_cell_paper(const struct run_cell *cell, const char *run);

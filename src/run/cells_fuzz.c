@@ -12,7 +12,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void fuzz_look(const struct run_cells *s)
 {
     CHECK(s->count >= 1 && s->count <= RUN_CELLS_MAX && s->name[0] != '\0' && s->base[0] != '\0');
-    CHECK(run_cells_show_name(s->show) != NULL);
+    CHECK(run_cells_show_name(s->show) != NULL && s->runs_count <= RUN_CELLS_RUNS_MAX);
+    CHECK(s->runs_count == 0 || run_cells_find(s, s->base) != NULL);
+    for (uint32_t i = 0; i < s->runs_count; i++) {
+        CHECK(s->runs[i].name[0] != '.' && strchr(s->runs[i].name, '/') == NULL);
+        CHECK(s->runs[i].settings_count <= RUN_CELLS_SETTINGS_MAX);
+    }
     for (uint32_t i = 0; i < s->count; i++) {
         const struct run_cell *cell = &s->cells[i];
 

@@ -26,6 +26,18 @@ static const char whole[] =
     "  - {name: one-live, about: small, file: /abs/one.yaml, only: [gaia-bsp], on: local, twin: "
     "one}\n";
 
+static const char with_runs[] =
+    "set: flow\n"
+    "show: speed\n"
+    "base: plain\n"
+    "runs:\n"
+    "  broad: {sync.delivery: broadcast, sync.filter: \"dvf:delta=2e-4 | auto\"}\n"
+    "  plain: {}\n"
+    "  tree.5: {sync.tree: \"{degree: 5, depth: 3}\"}\n"
+    "cells:\n"
+    "  - {name: one, file: one.yaml, paper: {tree.5: 3.8}}\n"
+    "  - {name: two, file: one.yaml, only: [tree.5], set: {seed: 2}, paper: {plain: 1}}\n";
+
 static struct run_cells *parse(const char *yaml)
 {
     struct err_text text = {""};
@@ -71,6 +83,30 @@ static void test_a_set_says_what_is_run_and_what_a_paper_has(void **state)
     run_cells_free(NULL);
 }
 
+static void test_a_set_can_have_runs_of_its_own(void **state)
+{
+    struct run_cells *s = parse(with_runs);
+    const struct run_cell *one = &s->cells[0], *two = &s->cells[1];
+
+    (void)state;
+    assert_string_equal(s->base, "plain");
+    assert_int_equal(s->runs_count, 3);
+    assert_string_equal(s->runs[0].name, "broad");
+    assert_int_equal(s->runs[0].settings_count, 2);
+    assert_string_equal(s->runs[0].settings[1], "sync.filter=dvf:delta=2e-4 | auto");
+    assert_int_equal(s->runs[1].settings_count, 0);
+    assert_ptr_equal(run_cells_find(s, "tree.5"), &s->runs[2]);
+    assert_null(run_cells_find(s, "lan"));
+    assert_int_equal(one->only_count, 3); /* All of them, in their order. */
+    assert_string_equal(one->only[0], "broad");
+    assert_string_equal(one->only[2], "tree.5");
+    assert_int_equal(two->only_count, 2); /* Never without the one that sets the goal. */
+    assert_string_equal(two->only[0], "plain");
+    assert_string_equal(two->only[1], "tree.5");
+    assert_true(run_cell_paper(two, "plain")->low == 1);
+    run_cells_free(s);
+}
+
 static void test_without_a_word_it_is_as_by_default(void **state)
 {
     struct run_cells *s = parse("{set: x, show: time, cells: [{name: a, file: b, only: [lan]}]}");
@@ -81,25 +117,36 @@ static void test_without_a_word_it_is_as_by_default(void **state)
     assert_string_equal(s->cells[0].about, "");
     assert_int_equal(s->cells[0].settings_count, 0);
     assert_int_equal(s->cells[0].paper_count, 0);
+    assert_int_equal(s->runs_count, 0);
     run_cells_free(s);
 }
 
-/* The whole with one line of it changed. */
-static void refused(const char *line, const char *instead, const char *words)
+/* All of it with one line changed. */
+static void refused_of(const char *all, const char *line, const char *instead, const char *words)
 {
-    char yaml[2048];
-    const char *at = strstr(whole, line);
+    char yaml[4096];
+    const char *at = strstr(all, line);
     struct err_text text = {""};
     struct run_cells *s = NULL;
 
     assert_non_null(at);
-    (void)snprintf(yaml, sizeof(yaml), "%.*s%s%s", (int)(at - whole), whole, instead,
+    (void)snprintf(yaml, sizeof(yaml), "%.*s%s%s", (int)(at - all), all, instead,
                    at + strlen(line));
     assert_int_equal(run_cells_parse("f", ".", yaml, strlen(yaml), runs, &s, &text), ERR_MALFORMED);
     assert_null(s);
     if (strstr(text.text, words) == NULL) {
         fail_msg("'%s' is not in '%s'", words, text.text);
     }
+}
+
+static void refused(const char *line, const char *instead, const char *words)
+{
+    refused_of(whole, line, instead, words);
+}
+
+static void refused_run(const char *line, const char *instead, const char *words)
+{
+    refused_of(with_runs, line, instead, words);
 }
 
 static void test_what_is_wrong_is_refused_with_its_place(void **state)
@@ -119,7 +166,7 @@ static void test_what_is_wrong_is_refused_with_its_place(void **state)
     refused("file: one.yaml", "flie: one.yaml", "cells[0].flie: no such key");
     refused("file: one.yaml, ", "", "cells[0]: 'file' is missing");
     refused("file: one.yaml", "file: \"\"", "cells[0].file: has to be a text, but is empty");
-    refused("only: [plain-bsp, gaia-bsp]", "only: []", "cells[0].only: has to have 1 to 16 runs");
+    refused("only: [plain-bsp, gaia-bsp]", "only: []", "cells[0].only: has to have 1 to 24 runs");
     refused("only: [plain-bsp, gaia-bsp]", "only: [gaia-bps]", "did you mean 'gaia-bsp'?");
     refused("only: [plain-bsp, gaia-bsp]", "only: [lan, lan]", "'lan' is there twice");
     refused("only: [plain-bsp, gaia-bsp]", "only: [gaia-bsp]", "'plain-bsp' is not among 'only'");
@@ -132,6 +179,39 @@ static void test_what_is_wrong_is_refused_with_its_place(void **state)
     refused("twin: one", "twin: one-live", "cells[1].twin: there is no other cell 'one-live'");
     refused("set: fig", "set: &a fig", "anchors (&name) are not allowed");
     refused(strstr(whole, "cells:"), "cells: []\n", "cells: has to have 1 to 64 cells");
+}
+
+static void test_runs_that_cannot_be_are_refused_with_their_place(void **state)
+{
+    char many[1024] = "runs:\n";
+    size_t size = strlen(many);
+
+    (void)state;
+    for (int i = 0; i < RUN_CELLS_RUNS_MAX - 2; i++) {
+        size += (size_t)snprintf(many + size, sizeof(many) - size, "  r%d: {}\n", i);
+    }
+    refused_run("runs:\n", many, "f:5:3: runs: has to have 1 to 24 runs");
+    refused_run("base: plain\n", "",
+                "f:3:1: runs: 'base' is missing, the run that sets the goal: add a line such as "
+                "'base: broad'");
+    refused_run("base: plain", "base: lan", "f:3:7: base: there is no run 'lan': there are broad");
+    refused_run("show: speed", "show: by_lan", "f:2:7: show: a set with 'runs' has no lan");
+    refused_run("broad:", "broad/x:", "f:5:3: runs.broad/x: 'broad/x' is not a name: use 1 to 32");
+    refused_run("broad:", ".broad:", "no point first");
+    refused_run("broad:", "a23456789012345678901234567890123:", "is not a name");
+    refused_run("broad:", "plain-converged:", "names that end with -converged are taken");
+    refused_run("broad:", "compare.json:", "names that end with .json are taken");
+    refused_run("plain: {}", "plain:", "runs.plain: has to be a mapping, but is empty");
+    refused_run("plain: {}", "broad: {}", "f:6:3: the key 'broad' is there already, in line 5");
+    refused_run("plain: {}", "plain: {seed: [1]}", "runs.plain: a setting is a key and a text");
+    refused_run("plain: {}", "plain: {seed: 1, stop.clocks: 5}",
+                "f:6:20: runs.plain: 'stop.clocks' is the same for all runs of a cell: say it in "
+                "cells[].set, or in the file");
+    refused_run("only: [tree.5]", "only: [gaia-bsp]",
+                "f:10:40: cells[1].only: there is no run 'gaia-bsp': there are broad");
+    refused_run("only: [tree.5]", "only: [tree.5, tree.5]", "'tree.5' is there twice");
+    refused_run("paper: {plain: 1}", "paper: {broad: 1}", "'broad' is not among 'only'");
+    refused_run("paper: {plain: 1}", "paper: {lan: 1}", "there is no run 'lan'");
 }
 
 static void test_files_that_are_not_there_or_too_large_are_named(void **state)
@@ -147,30 +227,38 @@ static void test_files_that_are_not_there_or_too_large_are_named(void **state)
     assert_null(s);
 }
 
-static void test_no_memory_is_reported(void **state)
+static void no_memory_for(const char *yaml)
 {
     enum err rc = ERR_NOMEM;
 
-    (void)state;
     for (uint64_t k = 1; rc != OK; k++) {
         struct err_text text = {""};
         struct run_cells *s = NULL;
 
         assert_true(k < 10000);
         mem_fail_at(k, 1);
-        rc = run_cells_parse("f", ".", whole, strlen(whole), runs, &s, &text);
+        rc = run_cells_parse("f", ".", yaml, strlen(yaml), runs, &s, &text);
         mem_fail_at(0, 0);
         assert_true(rc == OK ? s != NULL : rc == ERR_NOMEM && s == NULL && text.text[0] != '\0');
         run_cells_free(s);
     }
 }
 
+static void test_no_memory_is_reported(void **state)
+{
+    (void)state;
+    no_memory_for(whole);
+    no_memory_for(with_runs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_set_says_what_is_run_and_what_a_paper_has),
+        cmocka_unit_test(test_a_set_can_have_runs_of_its_own),
         cmocka_unit_test(test_without_a_word_it_is_as_by_default),
         cmocka_unit_test(test_what_is_wrong_is_refused_with_its_place),
+        cmocka_unit_test(test_runs_that_cannot_be_are_refused_with_their_place),
         cmocka_unit_test(test_files_that_are_not_there_or_too_large_are_named),
         cmocka_unit_test(test_no_memory_is_reported),
     };

@@ -190,6 +190,85 @@ def test_ctrl_c_keeps_what_is_done(small):
     assert [c["state"] for c in read(small.folder / "out" / "set.json")["cells"]] == ["done", "cut"]
 
 
+ONE = """
+run: one
+seed: 5
+topology:
+  regions: [{name: eu}]
+servers: [{region: eu}]
+workers: [{region: eu, count: 3}]
+job:
+  name: mf
+  options: {users: 100, items: 80, ratings: 2000, rank: 4, batch: 100, lr: 0.05}
+evaluate: {every: 5}
+stop: {converged: {change: 5%, clocks: 10}}
+compute: {gflops: 0.05}
+"""
+
+OWN = """
+set: own
+show: speed
+base: plain-bsp
+runs:
+  halves: {sync.delivery: broadcast, sync.push: f16, sync.broadcast: f16}
+  plain-bsp: {sync.barrier: bsp, sync.delivery: pull}
+  loose: {sync.barrier: ssp, sync.staleness: 3}
+cells:
+  - {name: first, file: one.yaml, paper: {halves: 1.5}}
+  - {name: second, file: one.yaml, only: [loose], set: {seed: 9}}
+"""
+
+
+@pytest.fixture
+def own(strait):
+    (strait.folder / "one.yaml").write_text(ONE, encoding="utf-8")
+    (strait.folder / "own.yaml").write_text(OWN, encoding="utf-8")
+    return strait
+
+
+def test_runs_of_a_set_s_own_take_the_place_of_the_others(own):
+    answer = own.json("compare", "--set", "own", "-o", "out")
+    first, second = runs_of(answer, "first"), runs_of(answer, "second")
+    assert list(first) == ["halves", "plain-bsp", "loose"]
+    assert list(second) == ["plain-bsp", "loose"]
+    assert {r["end"] for r in [*first.values(), *second.values()]} <= {"reached", "converged"}
+    assert first["plain-bsp"]["value"] == 1
+    assert first["halves"]["by_paper"] == pytest.approx(first["halves"]["value"] / 1.5)
+    kept = read(own.folder / "out" / "first" / "compare.json")
+    assert kept["base"] == "plain-bsp"
+    record = own.folder / "out" / "first" / "plain-bsp-converged"
+    assert read(record / "summary.json")["objective"] == kept["goal"]["objective"]
+    text = (own.folder / "out" / "first" / "halves" / "run.yaml").read_text(encoding="utf-8")
+    assert "delivery: broadcast" in text and 'push: "auto | f16"' in text and "seed: 5" in text
+    text = (own.folder / "out" / "second" / "loose" / "run.yaml").read_text(encoding="utf-8")
+    assert "staleness: 3" in text and "seed: 9" in text
+    page = (own.folder / "out" / "first" / "compare.html").read_text(encoding="utf-8")
+    assert "what plain-bsp had" in page and "x lan" not in page
+    again = own.json("compare", "--set", "own", "-o", "out", "--resume")
+    assert again["cells"] == answer["cells"]
+
+
+def test_what_a_set_s_own_runs_are_is_said(own):
+    text = own.ok("compare", "--set", "own", "--dry-run", "--cell", "second")
+    assert "run loose  --set sync.barrier=ssp  --set sync.staleness=3" in text
+    assert "./one.yaml  plain-bsp loose  --set seed=9" in text
+    answer = own.json("compare", "--set", "own", "--dry-run")
+    assert answer["runs"]["plain-bsp"] == ["sync.barrier=bsp", "sync.delivery=pull"]
+
+
+@pytest.mark.parametrize("line, instead, words", [
+    ("base: plain-bsp", "base: plain-bps", "did you mean 'plain-bsp'?"),
+    ("sync.staleness: 3", "sync.stalenes: 3", "cell first, run loose: "),
+    ("sync.staleness: 3", "evaluate.every: 0", "evaluate.every is 0"),
+    ("sync.staleness: 3", "stop.clocks: 3", "the same for all runs of a cell"),
+])
+def test_bad_runs_of_a_set_are_refused_before_anything_runs(own, line, instead, words):
+    (own.folder / "bad.yaml").write_text(OWN.replace(line, instead), encoding="utf-8")
+    done = own.run("compare", "--set", "bad.yaml", "-o", "out")
+    assert done.returncode in (1, 78) and words in done.stderr, done.stderr
+    assert not (own.folder / "out").exists()
+
+
 SETS = sorted(p for p in (ROOT / "runs").rglob("*.yaml")
               if any(line.startswith("set:") for line in p.read_text("utf-8").splitlines()))
 
