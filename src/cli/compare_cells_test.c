@@ -28,7 +28,13 @@ static void add(struct compare *c, const char *name, const char *end, double tim
                                           .time_s = time_s,
                                           .objective = 0.125,
                                           .small = {0.3, 0.6, 0.952, 0.99, 1},
+                                          .bytes = 100 * usd,
                                           .wan_bytes = 1500,
+                                          .workers = 4,
+                                          .codec_s = 4,
+                                          .compute_s = 8,
+                                          .read_s = 20,
+                                          .end_s = 12,
                                           .priced = true,
                                           .cost = {.total = usd}},
                               .scalars = {.reached_clock = NAN, .reached_s = NAN}};
@@ -112,17 +118,19 @@ static void test_each_run_is_compared_with_plain_of_its_barrier(void **state)
 static void test_every_figure_can_be_shown(void **state)
 {
     static const double wanted[RUN_SHOWS] = {
-        [RUN_SHOW_TIME] = 10,        [RUN_SHOW_SPEED] = 5,
-        [RUN_SHOW_BY_LAN] = 1,       [RUN_SHOW_CLOCKS] = 40,
-        [RUN_SHOW_DOLLARS] = 2,      [RUN_SHOW_CHEAPER] = 6,
-        [RUN_SHOW_BYTES] = 1500,     [RUN_SHOW_INSIGNIFICANT] = 0.952,
-        [RUN_SHOW_OBJECTIVE] = 0.125};
+        [RUN_SHOW_TIME] = 10,         [RUN_SHOW_SPEED] = 5,
+        [RUN_SHOW_BY_LAN] = 1,        [RUN_SHOW_CLOCKS] = 40,
+        [RUN_SHOW_DOLLARS] = 2,       [RUN_SHOW_CHEAPER] = 6,
+        [RUN_SHOW_BYTES] = 1500,      [RUN_SHOW_INSIGNIFICANT] = 0.952,
+        [RUN_SHOW_OBJECTIVE] = 0.125, [RUN_SHOW_SAVED] = 1 - 200.0 / 1200,
+        [RUN_SHOW_COMMUNICATION] = 8, [RUN_SHOW_COMPUTATION] = 2};
     static const char *const words[RUN_SHOWS] = {
-        [RUN_SHOW_TIME] = "10.0 s",    [RUN_SHOW_SPEED] = "5.00",
-        [RUN_SHOW_BY_LAN] = "1.00",    [RUN_SHOW_CLOCKS] = "40",
-        [RUN_SHOW_DOLLARS] = "$2.00",  [RUN_SHOW_CHEAPER] = "6.00",
-        [RUN_SHOW_BYTES] = "1.5 kB",   [RUN_SHOW_INSIGNIFICANT] = "95.2 %",
-        [RUN_SHOW_OBJECTIVE] = "0.125"};
+        [RUN_SHOW_TIME] = "10.0 s",         [RUN_SHOW_SPEED] = "5.00",
+        [RUN_SHOW_BY_LAN] = "1.00",         [RUN_SHOW_CLOCKS] = "40",
+        [RUN_SHOW_DOLLARS] = "$2.00",       [RUN_SHOW_CHEAPER] = "6.00",
+        [RUN_SHOW_BYTES] = "1.5 kB",        [RUN_SHOW_INSIGNIFICANT] = "95.2 %",
+        [RUN_SHOW_OBJECTIVE] = "0.125",     [RUN_SHOW_SAVED] = "83.3 %",
+        [RUN_SHOW_COMMUNICATION] = "8.0 s", [RUN_SHOW_COMPUTATION] = "2.0 s"};
 
     (void)state;
     for (int i = 0; i < RUN_SHOWS; i++) {
@@ -137,6 +145,29 @@ static void test_every_figure_can_be_shown(void **state)
         compare_cells_say_show(&s, &out);
         assert_true(out.size > 5);
     }
+}
+
+static void test_what_is_saved_and_a_worker_s_time_are_those_to_the_goal(void **state)
+{
+    (void)state;
+    set.show = RUN_SHOW_SAVED;
+    assert_true(compare_cells_value(&s, 0, 1) == 0);
+    assert_true(compare_cells_value(&s, 0, 4) == 0.75); /* By plain of its barrier. */
+    assert_true(isnan(compare_cells_value(&s, 0, 5)));  /* It did not get there. */
+    with[0].runs[3].outcome.bytes = NAN;
+    assert_true(isnan(compare_cells_value(&s, 0, 3)));
+    with[0].runs[1].outcome.bytes = NAN;
+    with[0].runs[3].outcome.bytes = 1;
+    assert_true(isnan(compare_cells_value(&s, 0, 3)));
+    set.show = RUN_SHOW_COMPUTATION;
+    assert_true(compare_cells_value(&s, 1, 2) == 3); /* Processes compress while they wait. */
+    assert_true(isnan(compare_cells_value(&s, 0, 5)));
+    set.show = RUN_SHOW_COMMUNICATION;
+    assert_true(compare_cells_value(&s, 1, 2) == 7);
+    with[1].runs[2].outcome.codec_s = NAN;
+    assert_true(compare_cells_value(&s, 1, 2) == 8);
+    with[1].runs[2].outcome.workers = 0;
+    assert_true(isnan(compare_cells_value(&s, 1, 2)));
 }
 
 static void test_figures_are_by_the_paper_s_and_by_the_twin_s(void **state)
@@ -271,6 +302,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_each_run_is_compared_with_plain_of_its_barrier, open_all),
         cmocka_unit_test_setup(test_every_figure_can_be_shown, open_all),
+        cmocka_unit_test_setup(test_what_is_saved_and_a_worker_s_time_are_those_to_the_goal,
+                               open_all),
         cmocka_unit_test_setup(test_figures_are_by_the_paper_s_and_by_the_twin_s, open_all),
         cmocka_unit_test_setup(test_the_table_has_all_cells_and_what_became_of_them, open_all),
         cmocka_unit_test_setup(test_runs_of_a_set_s_own_have_room_for_their_names, open_all),

@@ -52,6 +52,28 @@ static double cells_dollars(const struct compare *c, uint32_t run)
     return o->priced && compare_timed(c, run) ? o->cost.total : (double)NAN;
 }
 
+/* Part of the base's bytes that a run did without until it was as good. */
+static double cells_saved(const struct compare *c, uint32_t base, uint32_t run)
+{
+    bool there = base != COMPARE_NONE && compare_timed(c, base) && compare_timed(c, run);
+
+    return there && c->runs[base].outcome.bytes > 0
+               ? 1 - c->runs[run].outcome.bytes / c->runs[base].outcome.bytes
+               : (double)NAN;
+}
+
+/* Seconds of a worker, mean. Processes count compression with waiting; here it is computing. */
+static double cells_seconds(const struct compare_cells *s, uint32_t cell, uint32_t run)
+{
+    const struct run_outcome *o = &s->cells[cell].c->runs[run].outcome;
+    bool beside = s->cells[cell].cell->local && isfinite(o->codec_s);
+    double codec = beside ? o->codec_s : 0;
+    double sum =
+        s->set->show == RUN_SHOW_COMPUTATION ? o->compute_s + codec : o->read_s + o->end_s - codec;
+
+    return o->workers > 0 && compare_timed(s->cells[cell].c, run) ? sum / o->workers : (double)NAN;
+}
+
 double compare_cells_value(const struct compare_cells *s, uint32_t cell, uint32_t run)
 {
     const struct compare *c = s->cells[cell].c;
@@ -81,6 +103,11 @@ double compare_cells_value(const struct compare_cells *s, uint32_t cell, uint32_
         return (double)c->runs[run].outcome.wan_bytes;
     case RUN_SHOW_INSIGNIFICANT:
         return c->runs[run].outcome.small[RUN_PART_ONE_PERCENT];
+    case RUN_SHOW_SAVED:
+        return cells_saved(c, base, run);
+    case RUN_SHOW_COMMUNICATION:
+    case RUN_SHOW_COMPUTATION:
+        return cells_seconds(s, cell, run);
     case RUN_SHOW_OBJECTIVE:
     case RUN_SHOWS:
         break;
@@ -124,6 +151,8 @@ void compare_cells_figure(enum run_cells_show show, double value, struct text *o
     }
     switch (show) {
     case RUN_SHOW_TIME:
+    case RUN_SHOW_COMMUNICATION:
+    case RUN_SHOW_COMPUTATION:
         figure_time(value, out);
         return;
     case RUN_SHOW_SPEED:
@@ -141,6 +170,7 @@ void compare_cells_figure(enum run_cells_show show, double value, struct text *o
         figure_bytes((uint64_t)value, out);
         return;
     case RUN_SHOW_INSIGNIFICANT:
+    case RUN_SHOW_SAVED:
         text_addf(out, "%.1f %%", value * 100);
         return;
     case RUN_SHOW_OBJECTIVE:
@@ -176,10 +206,14 @@ void compare_cells_say_show(const struct compare_cells *s, struct text *out)
         [RUN_SHOW_BYTES] = "bytes between regions",
         [RUN_SHOW_INSIGNIFICANT] = "part of the workers' changes that are at most 1 % of the value",
         [RUN_SHOW_OBJECTIVE] = "objective at the end",
+        [RUN_SHOW_SAVED] = "bytes of all members to the goal, how much fewer than",
+        [RUN_SHOW_COMMUNICATION] = "a worker's time to the goal waiting for network and barriers",
+        [RUN_SHOW_COMPUTATION] = "a worker's time to the goal computing and compressing",
     };
+    enum run_cells_show show = s->set->show;
 
-    text_add(out, words[s->set->show]);
-    if (s->set->show == RUN_SHOW_SPEED || s->set->show == RUN_SHOW_CHEAPER) {
+    text_add(out, words[show]);
+    if (show == RUN_SHOW_SPEED || show == RUN_SHOW_CHEAPER || show == RUN_SHOW_SAVED) {
         bool each = s->set->runs_count == 0 && strcmp(s->set->base, "plain") == 0;
 
         text_addf(out, " %s%s", s->set->base, each ? " with the same barrier" : "");

@@ -54,6 +54,16 @@ uint64_t run_traffic_total(const struct run_traffic *t)
     return total;
 }
 
+uint64_t run_traffic_all(const struct run_traffic *t)
+{
+    uint64_t all = 0;
+
+    for (uint32_t i = 0; i < t->regions * t->regions; i++) {
+        all += t->bytes[i];
+    }
+    return all;
+}
+
 const struct run_group *run_worker_group(const struct run_file *f, uint32_t rank)
 {
     uint32_t i = 0;

@@ -25,8 +25,9 @@ void run_traffic_complete(struct run_traffic *t, const struct run_file *f);
 /* The same for one number. */
 uint64_t run_bytes_full(uint64_t bytes, const struct run_file *f);
 
-/* Over all pairs of different regions. */
+/* Over all pairs of different regions; and with what went inside of them. */
 uint64_t run_traffic_total(const struct run_traffic *t);
+uint64_t run_traffic_all(const struct run_traffic *t);
 
 struct json_t;
 struct run_prediction;

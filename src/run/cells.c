@@ -12,11 +12,18 @@
 enum { CELLS_NAME_MAX = 48 };
 
 static const char *const cells_shows[RUN_SHOWS + 1] = {
-    [RUN_SHOW_TIME] = "time",           [RUN_SHOW_SPEED] = "speed",
-    [RUN_SHOW_BY_LAN] = "by_lan",       [RUN_SHOW_CLOCKS] = "clocks",
-    [RUN_SHOW_DOLLARS] = "dollars",     [RUN_SHOW_CHEAPER] = "cheaper",
-    [RUN_SHOW_BYTES] = "bytes",         [RUN_SHOW_INSIGNIFICANT] = "insignificant",
+    [RUN_SHOW_TIME] = "time",
+    [RUN_SHOW_SPEED] = "speed",
+    [RUN_SHOW_BY_LAN] = "by_lan",
+    [RUN_SHOW_CLOCKS] = "clocks",
+    [RUN_SHOW_DOLLARS] = "dollars",
+    [RUN_SHOW_CHEAPER] = "cheaper",
+    [RUN_SHOW_BYTES] = "bytes",
+    [RUN_SHOW_INSIGNIFICANT] = "insignificant",
     [RUN_SHOW_OBJECTIVE] = "objective",
+    [RUN_SHOW_SAVED] = "saved",
+    [RUN_SHOW_COMMUNICATION] = "communication",
+    [RUN_SHOW_COMPUTATION] = "computation",
 };
 
 /* A set being read. */

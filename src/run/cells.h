@@ -29,6 +29,9 @@ enum run_cells_show {
     RUN_SHOW_BYTES,         /* Between regions. */
     RUN_SHOW_INSIGNIFICANT, /* Part of the workers' changes that are small. */
     RUN_SHOW_OBJECTIVE,     /* At the end. */
+    RUN_SHOW_SAVED,         /* Part of the base's bytes that it did without, inside regions too. */
+    RUN_SHOW_COMMUNICATION, /* Seconds of a worker, mean: waiting for the network and others, ... */
+    RUN_SHOW_COMPUTATION,   /* ... and computing, with compression. */
     RUN_SHOWS,
 };
 

@@ -69,6 +69,7 @@ static void outcome_workers(const json_t *summary, struct run_outcome *out)
 {
     const json_t *workers = json_object_get(summary, "workers");
 
+    out->workers = (uint32_t)json_array_size(workers);
     for (size_t i = 0; i < json_array_size(workers); i++) {
         const json_t *w = json_array_get(workers, i);
 
@@ -126,6 +127,7 @@ enum err run_outcome_parse(const struct json_t *summary, struct run_outcome *out
                                 .objective = outcome_real(summary, "objective"),
                                 .accuracy = outcome_real(summary, "accuracy"),
                                 .scale = outcome_real(summary, "scale"),
+                                .bytes = outcome_real(summary, "bytes"),
                                 .move_s = outcome_real(summary, "move_s"),
                                 .rising = json_is_true(json_object_get(summary, "rising"))};
     for (uint32_t i = 0; i < RUN_PARTS; i++) {

@@ -44,6 +44,7 @@ struct run_outcome {
     double objective;
     double accuracy;
     double scale;
+    double bytes; /* Of all members to each other, also inside of regions. */
     uint64_t wan_bytes;
     bool priced; /* The cost is known; else .note says which price is missing. */
     struct run_outcome_cost cost;
@@ -51,7 +52,8 @@ struct run_outcome {
     double insignificant;    /* Part of the elements of all sites, 0 to 1. */
     double small[RUN_PARTS]; /* Part of all single changes of workers, 0 to 1, by run_parts[]. */
     double sent;             /* Part of the elements that members of sites sifted, 0 to 1. */
-    double codec_s;          /* Compression: sum over all workers, as the next three. */
+    uint32_t workers;
+    double codec_s; /* Compression: sum over all workers, as the next three. */
     double compute_s;
     double read_s;
     double end_s;

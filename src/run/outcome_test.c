@@ -25,7 +25,8 @@ static const char whole[] =
     "{\"schema\": 1, \"run\": \"a\", \"layout\": \"sites\", \"end\": \"goal\", \"why\": \"\", "
     "\"time_s\": 12.5,"
     " \"clocks\": 40, \"objective_is\": \"log loss\", \"rising\": false, \"objective\": 0.25,"
-    " \"accuracy\": null, \"scale\": 0.5, \"wan_bytes\": 3000000000, \"move_s\": null,"
+    " \"accuracy\": null, \"scale\": 0.5, \"bytes\": 5000000000, \"wan_bytes\": 3000000000,"
+    " \"move_s\": null,"
     " \"cost\": {\"compute_usd\": 1, \"waiting_usd\": 2, \"transfer_usd\": 3, \"total_usd\": 6},"
     " \"cost_note\": \"\","
     " \"workers\": [{\"read_s\": 1, \"compute_s\": 2, \"end_s\": 3},"
@@ -65,6 +66,7 @@ static void test_a_summary_is_read(void **state)
     assert_int_equal(o.clocks, 40);
     assert_true(o.time_s == 12.5 && o.objective == 0.25 && isnan(o.accuracy) && o.scale == 0.5);
     assert_int_equal(o.wan_bytes, 3000000000);
+    assert_true(o.bytes == 5e9 && o.workers == 2);
     assert_true(o.priced && o.cost.total == 6 && o.cost.waiting == 2);
     assert_true(o.read_s == 11 && o.compute_s == 22 && o.end_s == 33);
     assert_true(o.insignificant == 0.95);

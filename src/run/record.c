@@ -643,13 +643,21 @@ static void record_ground(const struct run_picture *p, json_t *summary)
     (void)json_object_set_new(summary, "predicted", prediction);
 }
 
+/* What processes pass on to each other by trees is not counted anywhere. */
+static json_t *record_bytes(const struct run_picture *p)
+{
+    return p->simulated || p->file->sync.tree.degree == 0
+               ? json_integer((json_int_t)run_traffic_all(p->traffic))
+               : json_null();
+}
+
 struct json_t *run_summary(const struct run_picture *p, const char *backend,
                            const struct run_result *result)
 {
     const struct run_tally_score *score = run_tally_score(p->tally);
     json_t *summary = json_pack(
         "{s:i, s:s, s:s, s:s?, s:s, s:s, s:s, s:f, s:I, s:o, s:s, s:b, s:I, s:o, s:o, s:f, s:o, "
-        "s:o, s:f, s:I, s:n, s:o, s:o}",
+        "s:o, s:f, s:o, s:I, s:n, s:o, s:o}",
         "schema", RUN_RECORD_SCHEMA, "run", p->file->name, "job", p->file->job.name, "layout",
         p->file->parts_count > 0 ? run_layout_name(p->file->layout) : NULL, "backend", backend,
         "end", run_end_name(result->end), "why", result->text.text, "time_s",
@@ -658,9 +666,9 @@ struct json_t *run_summary(const struct run_picture *p, const char *backend,
         (int)p->job->rising, "evaluated", (json_int_t)score->clock, "objective",
         record_real(score->objective), "accuracy", record_real(score->accuracy), "waiting",
         run_tally_waiting(p->tally), "insignificant", record_insignificant(p, RUN_PART_ONE_PERCENT),
-        "insignificant_at", record_insignificant_at(p), "scale", p->file->links.scale, "wan_bytes",
-        (json_int_t)run_traffic_total(p->traffic), "wan_usd", "workers", record_workers(p), "links",
-        record_traffic(p));
+        "insignificant_at", record_insignificant_at(p), "scale", p->file->links.scale, "bytes",
+        record_bytes(p), "wan_bytes", (json_int_t)run_traffic_total(p->traffic), "wan_usd",
+        "workers", record_workers(p), "links", record_traffic(p));
 
     /* Null where there is none: zero would be a measurement. */
     (void)json_object_set_new(summary, "background_bytes",

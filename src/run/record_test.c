@@ -401,7 +401,7 @@ static void test_every_key_and_column_that_is_written_is_documented(void **state
     check_keys(page, object);
     json_decref(object);
     object = summary_of_sites(", price: 0.25", "budget: {max_gb: 5}\nsync: {push: dvf:delta=1}\n");
-    assert_int_equal(json_object_size(object), 35);
+    assert_int_equal(json_object_size(object), 36);
     check_keys(page, object);
     json_decref(object);
     folder_close(&f);

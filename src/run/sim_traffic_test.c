@@ -17,6 +17,7 @@
 struct seen {
     double took_s;
     uint64_t wan_bytes;
+    uint64_t all_bytes;
     uint64_t background_bytes;
     uint32_t on, off; /* Events. */
     uint64_t told;    /* Bytes that the latter told of. */
@@ -50,6 +51,7 @@ static void seen_over(const struct run_picture *picture, const struct run_result
 
     (void)result;
     s->wan_bytes = run_traffic_total(picture->traffic);
+    s->all_bytes = run_traffic_all(picture->traffic);
     s->background_bytes = picture->background_bytes;
 }
 
@@ -142,10 +144,12 @@ static void test_a_flow_has_its_fair_share_of_a_card(void **state)
     assert_int_equal(s.on, 1);
     assert_int_equal(s.off, 0);
     assert_int_equal(s.wan_bytes, 0);
+    assert_near((double)s.all_bytes, 5 * 2 * 2e6, 0.02); /* Inside of the region, and ours alone. */
     /* At scale it is the same run, and bytes are as at full size. */
     run_yaml(TWO_HOSTS "links: {scale: 1/10, card: 200mbit}\n" SHUFFLE "on: 1h}]\n", &s);
     assert_near(s.took_s, 5 * (0.8 + 1.6), 0.02);
     assert_near((double)s.background_bytes, s.took_s * 25e6 - 100e6, 0.02);
+    assert_near((double)s.all_bytes, 5 * 2 * 20e6, 0.02);
 }
 
 /* A quarter of the card is somebody else's: what is beside it takes 4/3 as long. */

@@ -248,6 +248,28 @@ def test_runs_of_a_set_s_own_take_the_place_of_the_others(own):
     assert again["cells"] == answer["cells"]
 
 
+def test_what_is_saved_and_where_time_goes_are_those_of_the_records(own):
+    shown = {}
+    for show in ("saved", "communication", "computation"):
+        (own.folder / f"{show}.yaml").write_text(OWN.replace("show: speed", f"show: {show}"),
+                                                 encoding="utf-8")
+        answer = own.json("compare", "--set", show, "--cell", "first", "-o", "out", "--resume")
+        shown[show] = {name: run["value"] for name, run in runs_of(answer, "first").items()}
+    base = read(own.folder / "out" / "first" / "compare.json")
+    assert base["base"] == "plain-bsp" and shown["saved"]["plain-bsp"] == 0
+    halves = read(own.folder / "out" / "first" / "halves" / "summary.json")
+    folder = own.folder / "out" / "first" / "plain-bsp"
+    plain = read((folder if folder.exists() else folder.with_name("plain-bsp-converged"))
+                 / "summary.json")
+    assert halves["wan_bytes"] == 0 and plain["bytes"] > halves["bytes"] > 0
+    assert shown["saved"]["halves"] == pytest.approx(1 - halves["bytes"] / plain["bytes"])
+    workers = halves["workers"]
+    assert shown["computation"]["halves"] == pytest.approx(
+        sum(w["compute_s"] for w in workers) / len(workers))
+    assert shown["communication"]["halves"] == pytest.approx(
+        sum(w["read_s"] + w["end_s"] for w in workers) / len(workers))
+
+
 def test_what_a_set_s_own_runs_are_is_said(own):
     text = own.ok("compare", "--set", "own", "--dry-run", "--cell", "second")
     assert "run loose  --set sync.barrier=ssp  --set sync.staleness=3" in text
