@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SEEDS = 60, SEEDS_LONG = 300, CALM_SEEDS = 40, GOLDEN_SEEDS = 10 };
+enum { SEEDS = 45, SEEDS_LONG = 120, CALM_SEEDS = 20, GOLDEN_SEEDS = 10 };
 
 #define GOLDEN "tests/sim/feed.hashes"
 
@@ -69,7 +69,7 @@ static void test_feeds_lose_nothing_and_everything_happens_in_them(void **state)
                   trees, detours, passed, broadcasts, snapshots);
     assert_true(trees > seeds && detours > seeds / 10 && passed > 20 * seeds);
     assert_true(taken > 100 * seeds && bounds > 10 * seeds && copies > 50 * seeds);
-    assert_true(pushes > taken && deaths > seeds / 4);
+    assert_true(pushes >= taken && deaths > seeds / 8);
     for (int i = 0; i < SIM_FAULT_KINDS; i++) {
         bool disk = i >= SIM_FAULT_DISK_FULL;
         bool here = i != SIM_FAULT_KILL && i != SIM_FAULT_POWER && !disk;
