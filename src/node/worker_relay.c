@@ -7,7 +7,6 @@
 
 #include "base/mem.h"
 #include "node/worker_state.h"
-#include "obs/metric.h"
 #include "wire/feed.h"
 
 #include <stdio.h>

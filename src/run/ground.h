@@ -19,6 +19,7 @@ struct live_member;
 struct live_ground {
     const char *name;    /* As --on has it. */
     const char *about;   /* For people: what the links are. */
+    bool only_servers;   /* Links lead to servers: workers do not reach each other over them. */
     bool has_cards;      /* Members have network cards of some rate, ... */
     bool has_background; /* ... and other people's traffic. */
 

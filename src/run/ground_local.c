@@ -316,20 +316,26 @@ static void local_ended(struct run_child *c, int64_t status, int signum, void *u
 
 static const struct run_child_events local_events = {.said = local_said, .ended = local_ended};
 
-/* A region that somebody is in. */
-static bool local_peopled(const struct live *l, uint32_t region)
+/* One that somebody dials into. */
+static bool local_served(const struct live *l, uint32_t region)
 {
     for (uint32_t i = 0; i < l->f->servers_count; i++) {
         if (l->f->servers[i].region == region) {
             return true;
         }
     }
+    return false;
+}
+
+/* A region that somebody is in. */
+static bool local_peopled(const struct live *l, uint32_t region)
+{
     for (uint32_t i = 0; i < l->f->groups_count; i++) {
         if (l->f->groups[i].region == region) {
             return true;
         }
     }
-    return false;
+    return local_served(l, region);
 }
 
 static enum err local_open_link(struct live *l, uint32_t near, uint32_t far)
@@ -360,6 +366,7 @@ static enum err local_open(struct live *l, struct err_text *text)
     for (uint32_t i = 0; i < n && rc == OK; i++) {
         for (uint32_t k = i + 1; k < n && rc == OK; k++) {
             if (local_peopled(l, i) && local_peopled(l, k) &&
+                (local_served(l, i) || local_served(l, k)) &&
                 topo_link_between(l->f->topo, i, k) != NULL &&
                 topo_link_between(l->f->topo, k, i) != NULL) {
                 rc = local_open_link(l, i, k);
@@ -538,6 +545,7 @@ static void local_close(struct live *l)
 }
 
 const struct live_ground live_ground_local = {
+    .only_servers = true,
     .name = "local",
     .about = "links between regions are emulated",
     .open = local_open,

@@ -49,11 +49,32 @@ const char *run_live_about(const char *on)
     return live_ground_find(on)->about;
 }
 
+/* Are workers of one site in different regions? */
+static bool live_scattered(const struct run_file *f)
+{
+    for (uint32_t i = 0; i < f->sites_count; i++) {
+        const struct run_group *first = &f->groups[f->sites[i].groups_first];
+
+        for (uint32_t k = 1; k < f->sites[i].groups_count; k++) {
+            if (first[k].region != first->region) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 enum err run_live_check(const struct run_file *f, const char *on, struct err_text *text)
 {
     const struct live_ground *ground = live_ground_find(on);
     bool card = f->links.card != NULL && !ground->has_cards;
 
+    if (f->sync.tree.degree > 0 && ground->only_servers && live_scattered(f)) {
+        return err_text_set(text, ERR_INVALID,
+                            "sync.tree: with --on %s there are no links between workers of "
+                            "different regions: use --on sim or --on lab",
+                            on);
+    }
     if (!card && (f->backgrounds_count == 0 || ground->has_background)) {
         return OK;
     }

@@ -669,6 +669,7 @@ static void test_what_a_ground_has_not_is_refused(void **state)
          "links.card is not there with --on hosts: leave it out, or use --on sim or --on lab"},
         {"slurm", "background: [{flows: 1, on: 1s}]\n",
          "background is not there with --on slurm: leave it out, or use --on sim or --on lab"},
+        {"local", "sync: {delivery: broadcast, tree: {degree: 2, depth: 2}}\n", NULL},
         {"lab", "links: {card: 1gbit}\nbackground: [{flows: 1, on: 1s}]\n", NULL},
     };
 
@@ -690,10 +691,28 @@ static void test_what_a_ground_has_not_is_refused(void **state)
     }
 }
 
+static void test_trees_over_regions_need_links_between_workers(void **state)
+{
+    struct run_file *f = testing_parse(
+        "run: r\ntopology: {regions: [eu, us], links: [{between: [eu, us], rate: 1mbit, delay: "
+        "1ms}]}\nservers: [{region: eu}]\nworkers: [{region: eu}, {region: us}]\n"
+        "job: {name: mf}\nstop: {clocks: 1}\n"
+        "sync: {delivery: broadcast, tree: {degree: 2, depth: 2}}\n");
+    struct err_text text = {""};
+
+    (void)state;
+    assert_int_equal(run_live_check(f, "lab", &text), OK);
+    assert_int_equal(run_live_check(f, "local", &text), ERR_INVALID);
+    assert_string_equal(text.text, "sync.tree: with --on local there are no links between workers "
+                                   "of different regions: use --on sim or --on lab");
+    run_file_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_a_ground_has_not_is_refused),
+        cmocka_unit_test(test_trees_over_regions_need_links_between_workers),
         cmocka_unit_test(test_members_that_say_sense_are_counted),
         cmocka_unit_test(test_servers_say_which_workers_wait),
         cmocka_unit_test(test_members_that_say_nonsense_do_no_harm),

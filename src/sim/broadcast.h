@@ -26,8 +26,8 @@ struct sim_broadcast_config {
 struct sim_broadcast_result {
     double last_s; /* Until the last worker has all of it: the mean over rounds. */
     double mean_s; /* Until a worker has: the mean over workers and rounds. */
-    uint64_t sent; /* By lanes in all rounds, bytes of frames. */
-    uint64_t most; /* By the busiest worker. */
+    uint64_t sent; /* Frames by lanes, in all rounds, */
+    uint64_t most; /* and by the busiest worker. */
 };
 
 /* ERR_INVALID with a text; ERR_NOMEM. */

@@ -92,7 +92,6 @@ bool feed_counts(const struct feed *f, uint32_t table);
 
 /* feed_worker.c. The user is a struct feed_worker. */
 extern const struct sim_brain feed_brain;
-void feed_worker_dies(struct feed_worker *w);
 
 /* feed_witness.c. The users are the feed and a struct sim_worker whose .user is the feed's. */
 extern const struct node_lane_witness feed_lane_witness;
