@@ -375,6 +375,9 @@ void live_server_ready(struct live_member *m)
         live_event(l, "back", m->name, "serves again");
         return;
     }
+    if (l->phase != LIVE_STARTING || l->moving) {
+        return; /* It is told to end, and had not heard that when it said so. */
+    }
     m->bound = true;
     if (m->number == site->servers_first) {
         l->ground->place(m, 0, &l->firsts[m->site]);

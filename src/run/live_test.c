@@ -45,6 +45,7 @@ struct stage {
     uint64_t sent;
     uint64_t received;
     uint32_t killed;
+    uint32_t ready;
     uint32_t ticks;
     uint32_t stop_at_tick;
     char notice[128];
@@ -72,6 +73,7 @@ static void stage_event(int64_t now_ns, const char *kind, const char *who, const
     (void)now_ns;
     (void)who;
     s->killed += strcmp(kind, "killed") == 0;
+    s->ready += strcmp(kind, "ready") == 0;
     if (strcmp(kind, "left out") == 0) {
         (void)snprintf(s->left_out, sizeof(s->left_out), "%s", text);
     }
@@ -440,6 +442,25 @@ static void test_a_link_that_ends_is_the_end_of_the_run(void **state)
     stage_close(&s);
 }
 
+static void test_a_server_that_is_ready_too_late_does_not_begin_anew(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_open(&s);
+    s.link = "echo '{\"event\":\"ready\"}'; until [ -e $dir/there ]; do :; done; exit 3";
+    stage_program(&s,
+                  "trap \"echo '{\\\"event\\\":\\\"ready\\\"}'; exit 0\" TERM\n"
+                  ": > $dir/there\n"
+                  "while :; do :; done",
+                  TRAIN_SHORT);
+    assert_int_equal(stage_run(&s), OK);
+    assert_int_equal(s.result.base.end, RUN_END_FAILED);
+    assert_string_equal(s.result.base.text.text, "the link eu-us ended with status 3");
+    assert_int_equal(s.ready, 0);
+    stage_close(&s);
+}
+
 static void test_a_link_whose_port_is_taken_moves_all(void **state)
 {
     struct stage s;
@@ -723,6 +744,7 @@ int main(void)
         cmocka_unit_test(test_a_program_that_is_not_there_is_told),
         cmocka_unit_test(test_members_of_two_regions_meet_over_a_link_and_get_detours_to_it),
         cmocka_unit_test(test_a_link_that_ends_is_the_end_of_the_run),
+        cmocka_unit_test(test_a_server_that_is_ready_too_late_does_not_begin_anew),
         cmocka_unit_test(test_a_link_whose_port_is_taken_moves_all),
         cmocka_unit_test(test_faults_of_links_are_orders_to_them),
         cmocka_unit_test(test_servers_of_several_sites_are_told_of_each_other),
