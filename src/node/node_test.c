@@ -37,6 +37,17 @@ static void join_all(struct testing_site *t, const struct table_schema *schema, 
     }
 }
 
+/* Nothing has changed, so nobody is sent anything. */
+static void nothing_was_sent(const struct testing_site *t)
+{
+    for (uint32_t i = 0; i < t->site.lanes; i++) {
+        struct node_lane_stats stats;
+
+        node_lane_stats(t->lanes[i], &stats);
+        assert_int_equal(stats.snapshots, 0);
+    }
+}
+
 /* Every worker pushes whole numbers for some clocks; in the end everybody reads the exact sum. */
 static void run_dense(const char *barrier, uint64_t staleness, enum node_delivery delivery,
                       uint32_t lanes, uint32_t workers)
@@ -53,6 +64,7 @@ static void run_dense(const char *barrier, uint64_t staleness, enum node_deliver
 
     testing_site_open(&t, &site);
     join_all(&t, &schema, &id);
+    nothing_was_sent(&t);
     for (uint32_t c = 1; c <= CLOCKS; c++) {
         for (uint32_t w = 0; w < workers; w++) {
             struct node_op op = {0};

@@ -403,7 +403,7 @@ void node_link_join(struct node_link *k, bool resume)
     }
     fields =
         json_pack("{s:o, s:i, s:b, s:b, s:b, s:I, s:I, s:i, s:o}", "tables", node_link_tables(w),
-                  "rank", (int)w->rank, "resume", (int)resume, "again", (int)w->was_in, "begun",
+                  "rank", (int)w->rank, "resume", (int)resume, "again", (int)k->was_in, "begun",
                   (int)(k->begun || w->begun), "clock", (json_int_t)k->advanced, "entry",
                   (json_int_t)k->entry, "offers", (int)(resume ? node_copy_offers(k) : 0),
                   "members", resume && k->members_known ? link_members(k) : json_array());
@@ -412,7 +412,7 @@ void node_link_join(struct node_link *k, bool resume)
                                   json_integer((json_int_t)w->config.paces[k->number].from));
     }
     link_relay(w, fields);
-    w->was_in = true;
+    k->was_in = true;
     k->asked_ns = loop_now_ns(w->config.loop);
     k->resuming = resume;
     k->join_due = false;

@@ -100,6 +100,7 @@ struct node_link {
     struct net_meter meter;
     enum node_link_state state;
     bool resumable;   /* Was in, in this session. */
+    bool was_in;      /* What the copy has of this lane is no longer as it began. */
     bool begun;       /* Others have let us in: the site is not at its start. */
     bool resuming;    /* Asked to go on where it was. */
     bool join_due;    /* There was no memory to ask. */
@@ -231,7 +232,6 @@ struct node_worker {
     uint32_t copies_count;
     uint64_t cache_left;
     bool want_in;
-    bool was_in; /* The copy is no longer as it began. */
     bool in;
     uint64_t clock;  /* Being computed. */
     uint64_t floor;  /* All clocks before this one are done with. */
