@@ -28,6 +28,7 @@ enum {
     LOGREG_FLOPS_PER_ENTRY = 6, /* Two for the score, four for the gradient. */
     LOGREG_FLOPS_PER_SAMPLE = 40,
     LOGREG_STREAM_ORDER = 1,
+    LOGREG_CLOCKS_MAX = 1000000,
 };
 
 struct logreg {
@@ -42,15 +43,16 @@ struct logreg {
     uint32_t order_count;
     uint32_t width;
     double lr;
+    uint32_t warmup; /* Clocks over which the rate grows. */
     double l2;
     const char *optimiser; /* As table/apply.h calls it. */
     uint64_t seed;
 };
 
 static const char *const logreg_generated_keys[] = {"samples", "features", "nonzeros", NULL};
-static const char *const logreg_keys[] = {"batch",    "lr",       "l2",        "optimiser",
-                                          "width",    "unit",     "threshold", "samples",
-                                          "features", "nonzeros", NULL};
+static const char *const logreg_keys[] = {"batch",     "lr",       "warmup",   "l2",
+                                          "optimiser", "width",    "unit",     "threshold",
+                                          "samples",   "features", "nonzeros", NULL};
 
 static void logreg_destroy(struct app *app)
 {
@@ -132,6 +134,9 @@ static enum err logreg_read_options(struct logreg *l, const struct app_config *c
     }
     if (rc == OK) {
         rc = app_option_double(c, "lr", 0.1, 1e-9, 1e3, &l->lr, text);
+    }
+    if (rc == OK) {
+        rc = app_option_u32(c, "warmup", 0, 0, LOGREG_CLOCKS_MAX, &l->warmup, text);
     }
     if (rc == OK) {
         rc = app_option_double(c, "l2", 0, 0, 10, &l->l2, text);
@@ -235,7 +240,12 @@ static uint32_t logreg_tables(const struct app *app, struct app_table *tables_ou
                           .init = "zeros",
                           .combine = "samples"};
 
-    (void)snprintf(w.apply, sizeof(w.apply), "%s lr=%.9g", l->optimiser, l->lr);
+    if (l->warmup > 0) {
+        (void)snprintf(w.apply, sizeof(w.apply), "%s lr=%.9g warmup=%u", l->optimiser, l->lr,
+                       l->warmup);
+    } else {
+        (void)snprintf(w.apply, sizeof(w.apply), "%s lr=%.9g", l->optimiser, l->lr);
+    }
     tables_out[0] = w;
     return 1;
 }
@@ -363,6 +373,7 @@ const struct app_ops app_logreg = {
     .options_help = "batch=200 samples per clock and worker\n"
                     "optimiser=adagrad or sgd\n"
                     "lr=0.1 learning rate\n"
+                    "warmup=0 clocks in which the rate grows from nothing to that\n"
                     "l2=0 regularisation of the weights that a sample uses\n"
                     "width=16 features per row of the table\n"
                     "unit=0 1: make every sample a vector of length one\n"

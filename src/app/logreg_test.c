@@ -304,12 +304,32 @@ static void test_bad_files_are_refused(void **state)
     testing_file_refused(&app_logreg, "1 1:1\n1 2:x\n", ":2: expected the value");
 }
 
+static void test_the_rate_may_grow_at_first(void **state)
+{
+    static const struct app_option options[] = {{"lr", "0.25", 0}, {"warmup", "20", 0}};
+    static const char *const expected[] = {"adagrad lr=0.25", "adagrad lr=0.25 warmup=20"};
+
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct app_config config = config_of(options, i + 1, 1);
+        struct app_table table;
+        struct err_text text;
+        struct app *app;
+
+        assert_int_equal(app_logreg.create(&config, &app, &text), OK);
+        assert_int_equal(app_logreg.tables(app, &table), 1);
+        assert_string_equal(table.apply, expected[i]);
+        app_logreg.destroy(app);
+    }
+}
+
 static void test_bad_options_are_refused(void **state)
 {
     static const struct testing_bad_option bad[] = {
         {{"optimiser", "adam", 0}, "job logreg, option optimiser: 'adam' is not adagrad or sgd"},
         {{"batch", "0", 0}, "job logreg, option batch: '0' is not"},
         {{"lr", "-1", 0}, "job logreg, option lr: '-1' is not"},
+        {{"warmup", "-1", 0}, "job logreg, option warmup: '-1' is not"},
         {{"l2", "11", 0}, "job logreg, option l2: '11' is not"},
         {{"width", "0", 0}, "job logreg, option width: '0' is not"},
         {{"unit", "2", 0}, "job logreg, option unit: '2' is not"},
@@ -346,6 +366,7 @@ int main(void)
         cmocka_unit_test(test_one_sample_is_enough),
         cmocka_unit_test(test_files_are_read),
         cmocka_unit_test(test_bad_files_are_refused),
+        cmocka_unit_test(test_the_rate_may_grow_at_first),
         cmocka_unit_test(test_bad_options_are_refused),
         cmocka_unit_test(test_out_of_memory_at_every_allocation),
     };
