@@ -363,10 +363,10 @@ static enum cli_exit cells_keep(struct cells *k, const json_t *json, struct text
     enum cli_exit status;
     char *chars = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
 
-    compare_cells_csv(&k->s, t);
+    compare_cells_csv(&k->s, k->set->figures, t);
     status = cells_put(k, "set.csv", t);
     if (status == CLI_DONE) {
-        compare_cells_svg(&k->s, true, t);
+        compare_cells_svg(&k->s, k->set->figures, true, t);
         status = cells_put(k, "set.svg", t);
     }
     if (status == CLI_DONE) {
@@ -390,11 +390,11 @@ static enum cli_exit cells_print(struct cells *k, json_t *json, struct text *t)
         return cli_json(k->ctx, json_incref(json));
     }
     if (cli_flag(k->ctx, "csv")) {
-        compare_cells_csv(&k->s, t);
+        compare_cells_csv(&k->s, k->set->figures, t);
         cli_out(k->ctx, "%s", t->chars);
         return CLI_DONE;
     }
-    compare_cells_view(&k->s, k->ctx->color_out, t);
+    compare_cells_view(&k->s, k->set->figures, k->ctx->color_out, t);
     cli_out(k->ctx, "%s", t->chars);
     cli_out(k->ctx, "  %skept in%s %s: set.html, set.svg, set.csv, and a folder for each cell\n",
             cli_style(k->ctx->color_out, CLI_FAINT), cli_style(k->ctx->color_out, CLI_PLAIN),

@@ -29,31 +29,42 @@ struct compare_cells {
     uint32_t count;
 };
 
-/* What the set shows of a run; NaN: it did not get there, or nobody knows. */
-double compare_cells_value(const struct compare_cells *s, uint32_t cell, uint32_t run);
+/* What the figure shows of a run; NaN: it did not get there, or nobody knows. */
+double compare_cells_value(const struct compare_cells *s, const struct run_cells_figure *f,
+                           uint32_t cell, uint32_t run);
 
 /* The same by the paper's figure, or by the nearer end of its range (1 within it), and by the same
  * run of the cell's twin. NaN: there is none. */
-double compare_cells_by_paper(const struct compare_cells *s, uint32_t cell, uint32_t run);
-double compare_cells_by_twin(const struct compare_cells *s, uint32_t cell, uint32_t run);
+double compare_cells_by_paper(const struct compare_cells *s, const struct run_cells_figure *f,
+                              uint32_t cell, uint32_t run);
+double compare_cells_by_twin(const struct compare_cells *s, const struct run_cells_figure *f,
+                             uint32_t cell, uint32_t run);
 
-/* The figure as people read it, "-" for NaN; and what all figures of the set are, as words. */
-void compare_cells_figure(enum run_cells_show show, double value, struct text *out);
-void compare_cells_paper(enum run_cells_show show, const struct run_cells_paper *paper,
-                         struct text *out);
-void compare_cells_say_show(const struct compare_cells *s, struct text *out);
+/* The value as people read it, "-" for NaN; and what all values of a figure are, as words. */
+void compare_cells_say(enum run_cells_show show, double value, struct text *out);
+void compare_cells_say_paper(enum run_cells_show show, const struct run_cells_paper *paper,
+                             struct text *out);
+void compare_cells_say_show(const struct compare_cells *s, const struct run_cells_figure *f,
+                            struct text *out);
+
+/* How the run ended, and what its value is by unless that is the base. */
+void compare_cells_say_end(const struct compare_cells *s, const struct run_cells_figure *f,
+                           uint32_t cell, uint32_t run, struct text *out);
 
 /* Of a cell that has no table: why. Empty: it has one. */
 void compare_cells_say_state(const struct compare_cell *cell, struct text *out);
 
 /* The table (compare_cells_view.c). @json: NULL: no memory. */
-void compare_cells_view(const struct compare_cells *s, bool color, struct text *out);
-void compare_cells_csv(const struct compare_cells *s, struct text *out);
+void compare_cells_view(const struct compare_cells *s, const struct run_cells_figure *f, bool color,
+                        struct text *out);
+void compare_cells_csv(const struct compare_cells *s, const struct run_cells_figure *f,
+                       struct text *out);
 json_t *compare_cells_json(const struct compare_cells *s);
 
 /* Bars for every run of every cell, with marks where the paper has a figure (compare_cells_svg.c):
  * for a page, whose style it has, or as a file of its own. */
-void compare_cells_svg(const struct compare_cells *s, bool alone, struct text *out);
+void compare_cells_svg(const struct compare_cells *s, const struct run_cells_figure *f, bool alone,
+                       struct text *out);
 
 /* The page (compare_cells_page.c). */
 void compare_cells_page(const struct compare_cells *s, struct text *out);

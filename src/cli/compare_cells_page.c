@@ -12,35 +12,38 @@ static void page_ratio(double value, struct text *out)
     text_addf(out, isfinite(value) ? "<td class=\"n\">%.2f</td>" : "<td class=\"n\">-</td>", value);
 }
 
-static void page_run(const struct compare_cells *s, uint32_t cell, uint32_t run, struct text *out)
+static void page_run(const struct compare_cells *s, const struct run_cells_figure *f, uint32_t cell,
+                     uint32_t run, struct text *out)
 {
     const struct compare *c = s->cells[cell].c;
     const struct compare_run *r = &c->runs[run];
-    enum run_cells_show show = s->set->show;
+    char end[ERR_TEXT_BYTES + 64];
+    struct text t;
 
     text_add(out, "<tr><td>");
     run_svg_escape(out, s->cells[cell].cell->name);
     text_addf(out, "</td><td>%s</td><td>", s->cells[cell].cell->local ? "local" : "sim");
     run_svg_escape(out, r->name);
     text_add(out, "</td><td class=\"n\">");
-    compare_cells_figure(show, compare_cells_value(s, cell, run), out);
+    compare_cells_say(f->show, compare_cells_value(s, f, cell, run), out);
     text_add(out, "</td><td class=\"n\">");
-    compare_cells_paper(show, run_cell_paper(s->cells[cell].cell, r->name), out);
+    compare_cells_say_paper(f->show, run_cells_paper(f, cell, r->name), out);
     text_add(out, "</td>");
-    page_ratio(compare_cells_by_paper(s, cell, run), out);
-    page_ratio(compare_cells_by_twin(s, cell, run), out);
+    page_ratio(compare_cells_by_paper(s, f, cell, run), out);
+    page_ratio(compare_cells_by_twin(s, f, cell, run), out);
     text_add(out, "<td class=\"n\">");
     if (r->known) {
         figure_time(compare_time(c, run), out);
     }
     text_add(out, "</td><td>");
-    run_svg_escape(out, compare_end(c, r));
-    text_add(out, r->known ? "" : ": ");
-    run_svg_escape(out, r->known ? "" : r->why.text);
+    text_init_fixed(&t, end, sizeof(end));
+    compare_cells_say_end(s, f, cell, run, &t);
+    run_svg_escape(out, end);
     text_add(out, "</td></tr>\n");
 }
 
-static void page_table(const struct compare_cells *s, struct text *out)
+static void page_table(const struct compare_cells *s, const struct run_cells_figure *f,
+                       struct text *out)
 {
     text_add(out, "<div class=\"card\"><div class=\"scroll\"><table><tr><th>cell</th><th>on</th>"
                   "<th>run</th><th class=\"n\">value</th><th class=\"n\">paper</th><th "
@@ -48,7 +51,7 @@ static void page_table(const struct compare_cells *s, struct text *out)
                   "<th>end</th></tr>\n");
     for (uint32_t i = 0; i < s->count; i++) {
         for (uint32_t j = 0; s->cells[i].c != NULL && j < s->cells[i].c->count; j++) {
-            page_run(s, i, j, out);
+            page_run(s, f, i, j, out);
         }
     }
     text_add(out,
@@ -84,26 +87,34 @@ static void page_cells(const struct compare_cells *s, struct text *out)
     }
 }
 
-void compare_cells_page(const struct compare_cells *s, struct text *out)
+static void page_figure(const struct compare_cells *s, const struct run_cells_figure *f,
+                        struct text *out)
 {
     char what[256];
     struct text t;
 
     text_init_fixed(&t, what, sizeof(what));
-    compare_cells_say_show(s, &t);
-    run_page_open(out, "set of comparisons", s->set->name);
+    compare_cells_say_show(s, f, &t);
     text_add(out, "<p class=\"lead\">");
-    run_svg_escape(out, s->set->about);
+    run_svg_escape(out, f->about);
     text_add(out, "</p>\n<p class=\"soft\">Values: ");
     run_svg_escape(out, what);
-    if (s->set->source[0] != '\0') {
+    if (f->source[0] != '\0') {
         text_add(out, "; paper: ");
-        run_svg_escape(out, s->set->source);
+        run_svg_escape(out, f->source);
     }
     text_add(out, "</p>\n<div class=\"card\">");
-    compare_cells_svg(s, false, out);
+    compare_cells_svg(s, f, false, out);
     text_add(out, "</div>\n");
-    page_table(s, out);
+    page_table(s, f, out);
+}
+
+void compare_cells_page(const struct compare_cells *s, struct text *out)
+{
+    run_page_open(out, "set of comparisons", s->set->name);
+    for (uint32_t i = 0; i < s->set->figures_count; i++) {
+        page_figure(s, &s->set->figures[i], out);
+    }
     page_cells(s, out);
     text_add(out, "<footer>Written by Strait " STRAIT_VERSION " with <code>set.svg</code>, "
                   "<code>set.csv</code> and <code>set.json</code> beside it.</footer>\n");

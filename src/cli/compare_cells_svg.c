@@ -22,6 +22,7 @@ enum {
 
 struct svg {
     const struct compare_cells *s;
+    const struct run_cells_figure *f;
     struct run_svg_axis x;
     double y;
     int names;
@@ -43,15 +44,15 @@ static const char svg_inline_style[] =
     "svg .head{font-weight:600}svg text.soft{fill:var(--soft)}</style>\n";
 
 /* The least and the greatest of all that is drawn. */
-static void svg_range(const struct compare_cells *s, double *least, double *most)
+static void svg_range(const struct compare_cells *s, const struct run_cells_figure *f,
+                      double *least, double *most)
 {
     *least = NAN;
     *most = 0;
     for (uint32_t i = 0; i < s->count; i++) {
         for (uint32_t j = 0; s->cells[i].c != NULL && j < s->cells[i].c->count; j++) {
-            const struct run_cells_paper *p =
-                run_cell_paper(s->cells[i].cell, s->cells[i].c->runs[j].name);
-            double value = compare_cells_value(s, i, j);
+            const struct run_cells_paper *p = run_cells_paper(f, i, s->cells[i].c->runs[j].name);
+            double value = compare_cells_value(s, f, i, j);
 
             *most = value > *most ? value : *most;
             *most = p != NULL && p->high > *most ? p->high : *most;
@@ -106,8 +107,8 @@ static uint32_t svg_colour(const struct compare_cells *s, const char *name)
 static void svg_run(struct svg *v, uint32_t cell, uint32_t run, struct text *out)
 {
     const struct compare *c = v->s->cells[cell].c;
-    const struct run_cells_paper *p = run_cell_paper(v->s->cells[cell].cell, c->runs[run].name);
-    double value = compare_cells_value(v->s, cell, run);
+    const struct run_cells_paper *p = run_cells_paper(v->f, cell, c->runs[run].name);
+    double value = compare_cells_value(v->s, v->f, cell, run);
     char chars[128];
     struct text t;
 
@@ -120,14 +121,14 @@ static void svg_run(struct svg *v, uint32_t cell, uint32_t run, struct text *out
         text_addf(out, "<rect class=\"b%u\" x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>",
                   svg_colour(v->s, c->runs[run].name), v->names, v->y, wide < 1 ? 1 : wide,
                   SVG_BAR);
-        compare_cells_figure(v->s->set->show, value, &t);
+        compare_cells_say(v->f->show, value, &t);
     } else {
         text_add(&t, compare_end(c, &c->runs[run]));
     }
     if (p != NULL) {
         svg_paper(v, p, out);
         text_add(&t, " (");
-        compare_cells_paper(v->s->set->show, p, &t);
+        compare_cells_say_paper(v->f->show, p, &t);
         text_add(&t, ")");
     }
     svg_text(6, v->y + SVG_BAR - 2, "soft", c->runs[run].name, out);
@@ -183,26 +184,27 @@ static double svg_tall(const struct compare_cells *s)
     return tall;
 }
 
-void compare_cells_svg(const struct compare_cells *s, bool alone, struct text *out)
+void compare_cells_svg(const struct compare_cells *s, const struct run_cells_figure *f, bool alone,
+                       struct text *out)
 {
-    struct svg v = {.s = s, .y = SVG_TOP, .names = svg_names(s->set)};
+    struct svg v = {.s = s, .f = f, .y = SVG_TOP, .names = svg_names(s->set)};
     double least, most;
     char what[256];
     struct text t;
 
-    svg_range(s, &least, &most);
+    svg_range(s, f, &least, &most);
     if (least > 0 && most > least * SVG_LOG) {
         run_svg_axis_log(&v.x, RUN_SVG_PLAIN, least / 2, most);
     } else {
         run_svg_axis_linear(&v.x, RUN_SVG_PLAIN, 0, most > 0 ? most : 1, 4, false);
     }
     text_init_fixed(&t, what, sizeof(what));
-    compare_cells_say_show(s, &t);
+    compare_cells_say_show(s, f, &t);
     text_addf(&t, "%s; marks and brackets: the paper", v.x.log ? ", by decades" : "");
     text_addf(out, "<svg %sclass=\"set\" role=\"img\" viewBox=\"0 0 %d %.0f\"%s aria-label=\"",
               alone ? "xmlns=\"http://www.w3.org/2000/svg\" " : "", SVG_WIDE, svg_tall(s),
               alone ? "" : " style=\"width:100%;height:auto\"");
-    run_svg_escape(out, s->set->name);
+    run_svg_escape(out, f->name);
     text_add(out, "\">");
     text_add(out, alone ? svg_style : svg_inline_style);
     svg_text(6, 16, "soft", what, out);

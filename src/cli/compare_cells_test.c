@@ -12,6 +12,9 @@
 #include <cmocka.h>
 
 static const struct run_cells_paper paper[] = {{"gaia-bsp", 4, 4}, {"gaia-ssp", 2, 3}};
+static struct run_cells_papers papers[4];
+static const char *against[RUN_CELLS_RUNS_MAX];
+static struct run_cells_figure fig;
 static struct run_cell kinds[4];
 static struct run_cells set;
 static struct compare_cells s;
@@ -45,20 +48,23 @@ static void add(struct compare *c, const char *name, const char *end, double tim
 static int open_all(void **state)
 {
     (void)state;
-    kinds[0] = (struct run_cell){.name = "one",
-                                 .about = "two <regions>",
-                                 .path = "one.yaml",
-                                 .twin = RUN_CELLS_MAX,
-                                 .paper = paper,
-                                 .paper_count = 2};
+    kinds[0] = (struct run_cell){
+        .name = "one", .about = "two <regions>", .path = "one.yaml", .twin = RUN_CELLS_MAX};
     kinds[1] = (struct run_cell){
         .name = "live", .about = "", .path = "one.yaml", .local = true, .twin = 0};
     kinds[2] = (struct run_cell){.name = "bad", .about = "", .path = "x", .twin = RUN_CELLS_MAX};
     kinds[3] = (struct run_cell){.name = "late", .about = "", .path = "x", .twin = RUN_CELLS_MAX};
+    papers[0] = (struct run_cells_papers){.of = paper, .count = 2};
+    memset(against, 0, sizeof(against));
+    fig = (struct run_cells_figure){.name = "fig",
+                                    .about = "a figure",
+                                    .source = "a paper",
+                                    .show = RUN_SHOW_SPEED,
+                                    .against = against,
+                                    .papers = papers};
     set = (struct run_cells){.name = "fig",
-                             .about = "a figure",
-                             .source = "a paper",
-                             .show = RUN_SHOW_SPEED,
+                             .figures = &fig,
+                             .figures_count = 1,
                              .base = "plain",
                              .cells = kinds,
                              .count = 4};
@@ -98,21 +104,21 @@ static void view(void)
     struct text out;
 
     text_init_fixed(&out, shown, sizeof(shown));
-    compare_cells_view(&s, false, &out);
+    compare_cells_view(&s, &fig, false, &out);
     assert_false(out.failed);
 }
 
 static void test_each_run_is_compared_with_plain_of_its_barrier(void **state)
 {
     (void)state;
-    assert_true(compare_cells_value(&s, 0, 3) == 5);
-    assert_true(compare_cells_value(&s, 0, 4) == 2.5);
-    assert_true(isnan(compare_cells_value(&s, 0, 5)));
-    assert_true(isnan(compare_cells_value(&s, 2, 0)));
+    assert_true(compare_cells_value(&s, &fig, 0, 3) == 5);
+    assert_true(compare_cells_value(&s, &fig, 0, 4) == 2.5);
+    assert_true(isnan(compare_cells_value(&s, &fig, 0, 5)));
+    assert_true(isnan(compare_cells_value(&s, &fig, 2, 0)));
     set.base = "plain-ssp";
-    assert_true(compare_cells_value(&s, 0, 3) == 3);
+    assert_true(compare_cells_value(&s, &fig, 0, 3) == 3);
     set.base = "centralised";
-    assert_true(isnan(compare_cells_value(&s, 0, 3)));
+    assert_true(isnan(compare_cells_value(&s, &fig, 0, 3)));
 }
 
 static void test_every_figure_can_be_shown(void **state)
@@ -136,13 +142,13 @@ static void test_every_figure_can_be_shown(void **state)
     for (int i = 0; i < RUN_SHOWS; i++) {
         struct text out;
 
-        set.show = (enum run_cells_show)i;
-        assert_true(compare_cells_value(&s, 0, 3) == wanted[i]);
+        fig.show = (enum run_cells_show)i;
+        assert_true(compare_cells_value(&s, &fig, 0, 3) == wanted[i]);
         text_init_fixed(&out, shown, sizeof(shown));
-        compare_cells_figure(set.show, wanted[i], &out);
+        compare_cells_say(fig.show, wanted[i], &out);
         assert_string_equal(shown, words[i]);
         text_clear(&out);
-        compare_cells_say_show(&s, &out);
+        compare_cells_say_show(&s, &fig, &out);
         assert_true(out.size > 5);
     }
 }
@@ -150,38 +156,38 @@ static void test_every_figure_can_be_shown(void **state)
 static void test_what_is_saved_and_a_worker_s_time_are_those_to_the_goal(void **state)
 {
     (void)state;
-    set.show = RUN_SHOW_SAVED;
-    assert_true(compare_cells_value(&s, 0, 1) == 0);
-    assert_true(compare_cells_value(&s, 0, 4) == 0.75); /* By plain of its barrier. */
-    assert_true(isnan(compare_cells_value(&s, 0, 5)));  /* It did not get there. */
+    fig.show = RUN_SHOW_SAVED;
+    assert_true(compare_cells_value(&s, &fig, 0, 1) == 0);
+    assert_true(compare_cells_value(&s, &fig, 0, 4) == 0.75); /* By plain of its barrier. */
+    assert_true(isnan(compare_cells_value(&s, &fig, 0, 5)));  /* It did not get there. */
     with[0].runs[3].outcome.bytes = NAN;
-    assert_true(isnan(compare_cells_value(&s, 0, 3)));
+    assert_true(isnan(compare_cells_value(&s, &fig, 0, 3)));
     with[0].runs[1].outcome.bytes = NAN;
     with[0].runs[3].outcome.bytes = 1;
-    assert_true(isnan(compare_cells_value(&s, 0, 3)));
-    set.show = RUN_SHOW_COMPUTATION;
-    assert_true(compare_cells_value(&s, 1, 2) == 3); /* Processes compress while they wait. */
-    assert_true(isnan(compare_cells_value(&s, 0, 5)));
-    set.show = RUN_SHOW_COMMUNICATION;
-    assert_true(compare_cells_value(&s, 1, 2) == 7);
+    assert_true(isnan(compare_cells_value(&s, &fig, 0, 3)));
+    fig.show = RUN_SHOW_COMPUTATION;
+    assert_true(compare_cells_value(&s, &fig, 1, 2) == 3); /* Processes compress while they wait. */
+    assert_true(isnan(compare_cells_value(&s, &fig, 0, 5)));
+    fig.show = RUN_SHOW_COMMUNICATION;
+    assert_true(compare_cells_value(&s, &fig, 1, 2) == 7);
     with[1].runs[2].outcome.codec_s = NAN;
-    assert_true(compare_cells_value(&s, 1, 2) == 8);
+    assert_true(compare_cells_value(&s, &fig, 1, 2) == 8);
     with[1].runs[2].outcome.workers = 0;
-    assert_true(isnan(compare_cells_value(&s, 1, 2)));
+    assert_true(isnan(compare_cells_value(&s, &fig, 1, 2)));
 }
 
 static void test_figures_are_by_the_paper_s_and_by_the_twin_s(void **state)
 {
     (void)state;
-    assert_true(compare_cells_by_paper(&s, 0, 3) == 1.25);
-    assert_true(compare_cells_by_paper(&s, 0, 4) == 1); /* Within. */
-    assert_true(isnan(compare_cells_by_paper(&s, 0, 1)));
+    assert_true(compare_cells_by_paper(&s, &fig, 0, 3) == 1.25);
+    assert_true(compare_cells_by_paper(&s, &fig, 0, 4) == 1); /* Within. */
+    assert_true(isnan(compare_cells_by_paper(&s, &fig, 0, 1)));
     with[0].runs[4].outcome.time_s = 30;
-    assert_true(compare_cells_by_paper(&s, 0, 4) == 0.5); /* Below. */
+    assert_true(compare_cells_by_paper(&s, &fig, 0, 4) == 0.5); /* Below. */
     with[0].runs[4].outcome.time_s = 5;
-    assert_true(compare_cells_by_paper(&s, 0, 4) == 2); /* Above. */
-    assert_true(compare_cells_by_twin(&s, 1, 2) == 1.1);
-    assert_true(isnan(compare_cells_by_twin(&s, 0, 3)));
+    assert_true(compare_cells_by_paper(&s, &fig, 0, 4) == 2); /* Above. */
+    assert_true(compare_cells_by_twin(&s, &fig, 1, 2) == 1.1);
+    assert_true(isnan(compare_cells_by_twin(&s, &fig, 0, 3)));
 }
 
 static void test_the_table_has_all_cells_and_what_became_of_them(void **state)
@@ -198,7 +204,7 @@ static void test_the_table_has_all_cells_and_what_became_of_them(void **state)
     expect("    gaia-bsp                 5.50              -         -      1.10  reached\n");
     expect("  bad (sim)\n    failed: lan, which sets the goal: no\n");
     expect("  late (sim)\n    did not begin\n");
-    set.show = RUN_SHOW_INSIGNIFICANT;
+    fig.show = RUN_SHOW_INSIGNIFICANT;
     view();
     expect("      at most 0.01%: 30.0 %, 0.1%: 60.0 %, 1%: 95.2 %, 5%: 99.0 %, 10%: 100.0 %\n");
     s.cells[0].chosen = false;
@@ -223,14 +229,50 @@ static void test_runs_of_a_set_s_own_have_room_for_their_names(void **state)
     with[0].lan = COMPARE_NONE;
     add(&with[0], "plain", "goal", 50, 12);
     add(&with[0], own[1].name, "goal", 10, 2);
-    assert_true(compare_cells_value(&s, 0, 1) == 5); /* Not by the plain one of its barrier. */
+    assert_true(compare_cells_value(&s, &fig, 0, 1) ==
+                5); /* Not by the plain one of its barrier. */
     view();
     expect("  value: times as fast as plain; paper: a paper\n");
     expect("    plain                                    1.00              -         -     ");
     expect("    a-name-of-thirty-two-characters.         5.00              -         -     ");
     text_init_fixed(&out, shown, sizeof(shown));
-    compare_cells_svg(&s, true, &out);
+    compare_cells_svg(&s, &fig, true, &out);
     expect("<rect class=\"b1\" x=\"240\"");
+}
+
+static void test_a_run_that_is_compared_with_another_says_so(void **state)
+{
+    static const struct run_cells_run own[] = {
+        {.name = "plain"}, {.name = "other"}, {.name = "up"}};
+    struct text out;
+
+    (void)state;
+    set.runs = own;
+    set.runs_count = 3;
+    against[2] = "other";
+    with[0].count = 0;
+    with[0].lan = COMPARE_NONE;
+    add(&with[0], "plain", "goal", 50, 12);
+    add(&with[0], "other", "goal", 20, 4);
+    add(&with[0], "up", "goal", 10, 3);
+    assert_true(compare_cells_value(&s, &fig, 0, 1) == 2.5);
+    assert_true(compare_cells_value(&s, &fig, 0, 2) == 2);
+    view();
+    expect("  value: times as fast as plain or another run; paper: a paper\n");
+    expect("    other                    2.50              -         -            reached\n");
+    expect("    up                       2.00              -         -            reached; by "
+           "other\n");
+    text_init_fixed(&out, shown, sizeof(shown));
+    compare_cells_page(&s, &out);
+    expect("<td>reached; by other</td>");
+    fig.show = RUN_SHOW_SAVED;
+    assert_true(compare_cells_value(&s, &fig, 0, 2) == 0.25);
+    against[0] = against[1] = "other"; /* None is compared with the base. */
+    view();
+    expect("how much fewer than other; paper");
+    fig.show = RUN_SHOW_TIME;
+    view();
+    assert_null(strstr(shown, "by other"));
 }
 
 static void test_csv_and_json_say_the_same(void **state)
@@ -240,7 +282,7 @@ static void test_csv_and_json_say_the_same(void **state)
 
     (void)state;
     text_init_fixed(&out, shown, sizeof(shown));
-    compare_cells_csv(&s, &out);
+    compare_cells_csv(&s, &fig, &out);
     expect("cell,on,run,end,value,paper_low,paper_high,by_paper,by_twin,clocks,time_s,");
     expect("\none,sim,gaia-bsp,reached,5,4,4,1.25,,40,10,1500,2,0.952,0.125\n");
     expect("\nlive,local,gaia-bsp,reached,5.5,,,,1.1,40,1,1500,1,0.952,0.125\n");
@@ -263,7 +305,7 @@ static void test_the_picture_has_bars_and_marks(void **state)
 
     (void)state;
     text_init_fixed(&out, shown, sizeof(shown));
-    compare_cells_svg(&s, true, &out);
+    compare_cells_svg(&s, &fig, true, &out);
     assert_false(out.failed);
     expect("<svg xmlns=\"http://www.w3.org/2000/svg\"");
     expect("one: two &lt;regions&gt;");
@@ -276,7 +318,7 @@ static void test_the_picture_has_bars_and_marks(void **state)
     expect("</svg>");
     with[0].runs[3].outcome.time_s = 0.01; /* 5000 times as fast: by decades. */
     text_clear(&out);
-    compare_cells_svg(&s, false, &out);
+    compare_cells_svg(&s, &fig, false, &out);
     expect(", by decades; marks and brackets: the paper");
     assert_null(strstr(shown, "xmlns"));
 }
@@ -307,6 +349,7 @@ int main(void)
         cmocka_unit_test_setup(test_figures_are_by_the_paper_s_and_by_the_twin_s, open_all),
         cmocka_unit_test_setup(test_the_table_has_all_cells_and_what_became_of_them, open_all),
         cmocka_unit_test_setup(test_runs_of_a_set_s_own_have_room_for_their_names, open_all),
+        cmocka_unit_test_setup(test_a_run_that_is_compared_with_another_says_so, open_all),
         cmocka_unit_test_setup(test_csv_and_json_say_the_same, open_all),
         cmocka_unit_test_setup(test_the_picture_has_bars_and_marks, open_all),
         cmocka_unit_test_setup(test_the_page_leads_to_the_pages_of_cells, open_all),

@@ -20,9 +20,10 @@ static bool cells_is_ssp(const char *name)
 }
 
 /* The run that this one is compared with; COMPARE_NONE: it is not there. */
-static uint32_t cells_base(const struct compare_cells *s, const struct compare *c, uint32_t run)
+static uint32_t cells_base(const struct compare_cells *s, const struct run_cells_figure *f,
+                           const struct compare *c, uint32_t run)
 {
-    const char *base = s->set->base;
+    const char *base = run_cells_against(s->set, f, c->runs[run].name);
 
     if (s->set->runs_count == 0 && strcmp(base, "plain") == 0) {
         base = cells_is_ssp(c->runs[run].name) ? "plain-ssp" : "plain-bsp";
@@ -63,18 +64,20 @@ static double cells_saved(const struct compare *c, uint32_t base, uint32_t run)
 }
 
 /* Seconds of a worker, mean. Processes count compression with waiting; here it is computing. */
-static double cells_seconds(const struct compare_cells *s, uint32_t cell, uint32_t run)
+static double cells_seconds(const struct compare_cells *s, const struct run_cells_figure *f,
+                            uint32_t cell, uint32_t run)
 {
     const struct run_outcome *o = &s->cells[cell].c->runs[run].outcome;
     bool beside = s->cells[cell].cell->local && isfinite(o->codec_s);
     double codec = beside ? o->codec_s : 0;
     double sum =
-        s->set->show == RUN_SHOW_COMPUTATION ? o->compute_s + codec : o->read_s + o->end_s - codec;
+        f->show == RUN_SHOW_COMPUTATION ? o->compute_s + codec : o->read_s + o->end_s - codec;
 
     return o->workers > 0 && compare_timed(s->cells[cell].c, run) ? sum / o->workers : (double)NAN;
 }
 
-double compare_cells_value(const struct compare_cells *s, uint32_t cell, uint32_t run)
+double compare_cells_value(const struct compare_cells *s, const struct run_cells_figure *f,
+                           uint32_t cell, uint32_t run)
 {
     const struct compare *c = s->cells[cell].c;
     uint32_t base;
@@ -82,11 +85,11 @@ double compare_cells_value(const struct compare_cells *s, uint32_t cell, uint32_
     if (c == NULL || run >= c->count || !c->runs[run].known) {
         return NAN;
     }
-    base = cells_base(s, c, run);
+    base = cells_base(s, f, c, run);
     if (base != COMPARE_NONE && !c->runs[base].known) {
         base = COMPARE_NONE;
     }
-    switch (s->set->show) {
+    switch (f->show) {
     case RUN_SHOW_TIME:
         return cells_time(c, run);
     case RUN_SHOW_SPEED:
@@ -107,7 +110,7 @@ double compare_cells_value(const struct compare_cells *s, uint32_t cell, uint32_
         return cells_saved(c, base, run);
     case RUN_SHOW_COMMUNICATION:
     case RUN_SHOW_COMPUTATION:
-        return cells_seconds(s, cell, run);
+        return cells_seconds(s, f, cell, run);
     case RUN_SHOW_OBJECTIVE:
     case RUN_SHOWS:
         break;
@@ -115,12 +118,13 @@ double compare_cells_value(const struct compare_cells *s, uint32_t cell, uint32_
     return c->runs[run].outcome.objective;
 }
 
-double compare_cells_by_paper(const struct compare_cells *s, uint32_t cell, uint32_t run)
+double compare_cells_by_paper(const struct compare_cells *s, const struct run_cells_figure *f,
+                              uint32_t cell, uint32_t run)
 {
     const struct compare *c = s->cells[cell].c;
     const struct run_cells_paper *p =
-        c == NULL ? NULL : run_cell_paper(s->cells[cell].cell, c->runs[run].name);
-    double value = compare_cells_value(s, cell, run);
+        c == NULL ? NULL : run_cells_paper(f, cell, c->runs[run].name);
+    double value = compare_cells_value(s, f, cell, run);
 
     if (p == NULL || !(p->low > 0) || isnan(value)) {
         return NAN;
@@ -128,7 +132,8 @@ double compare_cells_by_paper(const struct compare_cells *s, uint32_t cell, uint
     return value < p->low ? value / p->low : value > p->high ? value / p->high : 1;
 }
 
-double compare_cells_by_twin(const struct compare_cells *s, uint32_t cell, uint32_t run)
+double compare_cells_by_twin(const struct compare_cells *s, const struct run_cells_figure *f,
+                             uint32_t cell, uint32_t run)
 {
     uint32_t twin = s->cells[cell].cell->twin, same;
 
@@ -138,12 +143,12 @@ double compare_cells_by_twin(const struct compare_cells *s, uint32_t cell, uint3
     same = compare_find(s->cells[twin].c, s->cells[cell].c->runs[run].name);
     return same == COMPARE_NONE
                ? (double)NAN
-               : compare_cells_value(s, cell, run) / compare_cells_value(s, twin, same);
+               : compare_cells_value(s, f, cell, run) / compare_cells_value(s, f, twin, same);
 }
 
 /* Words. */
 
-void compare_cells_figure(enum run_cells_show show, double value, struct text *out)
+void compare_cells_say(enum run_cells_show show, double value, struct text *out)
 {
     if (!isfinite(value)) {
         text_add(out, "-");
@@ -180,21 +185,62 @@ void compare_cells_figure(enum run_cells_show show, double value, struct text *o
     figure_number(value, out);
 }
 
-void compare_cells_paper(enum run_cells_show show, const struct run_cells_paper *paper,
-                         struct text *out)
+void compare_cells_say_paper(enum run_cells_show show, const struct run_cells_paper *paper,
+                             struct text *out)
 {
     if (paper == NULL) {
         text_add(out, "-");
         return;
     }
-    compare_cells_figure(show, paper->low, out);
+    compare_cells_say(show, paper->low, out);
     if (paper->high > paper->low) {
         text_add(out, "..");
-        compare_cells_figure(show, paper->high, out);
+        compare_cells_say(show, paper->high, out);
     }
 }
 
-void compare_cells_say_show(const struct compare_cells *s, struct text *out)
+/* Does it compare runs? */
+static bool cells_compares(enum run_cells_show show)
+{
+    return show == RUN_SHOW_SPEED || show == RUN_SHOW_CHEAPER || show == RUN_SHOW_SAVED;
+}
+
+/* What runs are compared with: the base, if any is; else what the first is. */
+static void cells_say_base(const struct run_cells *set, const struct run_cells_figure *f,
+                           struct text *out)
+{
+    bool each = set->runs_count == 0 && strcmp(set->base, "plain") == 0, more = false;
+    const char *said = NULL;
+
+    for (uint32_t i = 0; i < set->runs_count; i++) {
+        const char *against = run_cells_against(set, f, set->runs[i].name);
+
+        more = more || (said != NULL && strcmp(said, against) != 0);
+        said = said == NULL || strcmp(against, set->base) == 0 ? against : said;
+    }
+    text_addf(out, " %s%s", said != NULL ? said : set->base,
+              each   ? " with the same barrier"
+              : more ? " or another run"
+                     : "");
+}
+
+void compare_cells_say_end(const struct compare_cells *s, const struct run_cells_figure *f,
+                           uint32_t cell, uint32_t run, struct text *out)
+{
+    const struct compare *c = s->cells[cell].c;
+    const struct compare_run *r = &c->runs[run];
+    const char *against = run_cells_against(s->set, f, r->name);
+
+    text_add(out, compare_end(c, r));
+    if (!r->known) {
+        text_addf(out, ": %s", r->why.text);
+    } else if (cells_compares(f->show) && strcmp(against, s->set->base) != 0) {
+        text_addf(out, "; by %s", against);
+    }
+}
+
+void compare_cells_say_show(const struct compare_cells *s, const struct run_cells_figure *f,
+                            struct text *out)
 {
     static const char *const words[RUN_SHOWS] = {
         [RUN_SHOW_TIME] = "time to the goal",
@@ -210,13 +256,10 @@ void compare_cells_say_show(const struct compare_cells *s, struct text *out)
         [RUN_SHOW_COMMUNICATION] = "a worker's time to the goal waiting for network and barriers",
         [RUN_SHOW_COMPUTATION] = "a worker's time to the goal computing and compressing",
     };
-    enum run_cells_show show = s->set->show;
 
-    text_add(out, words[show]);
-    if (show == RUN_SHOW_SPEED || show == RUN_SHOW_CHEAPER || show == RUN_SHOW_SAVED) {
-        bool each = s->set->runs_count == 0 && strcmp(s->set->base, "plain") == 0;
-
-        text_addf(out, " %s%s", s->set->base, each ? " with the same barrier" : "");
+    text_add(out, words[f->show]);
+    if (cells_compares(f->show)) {
+        cells_say_base(s->set, f, out);
     }
 }
 
@@ -270,12 +313,13 @@ static void view_parts(const struct run_outcome *o, struct text *out)
     text_add(out, "      at most ");
     for (uint32_t i = 0; i < RUN_PARTS; i++) {
         text_addf(out, "%s%s: ", i > 0 ? ", " : "", run_part_names[i]);
-        compare_cells_figure(RUN_SHOW_INSIGNIFICANT, o->small[i], out);
+        compare_cells_say(RUN_SHOW_INSIGNIFICANT, o->small[i], out);
     }
     text_add(out, "\n");
 }
 
-static void view_run(const struct compare_cells *s, uint32_t cell, uint32_t run, struct text *out)
+static void view_run(const struct compare_cells *s, const struct run_cells_figure *f, uint32_t cell,
+                     uint32_t run, struct text *out)
 {
     const struct compare *c = s->cells[cell].c;
     const struct compare_run *r = &c->runs[run];
@@ -284,28 +328,27 @@ static void view_run(const struct compare_cells *s, uint32_t cell, uint32_t run,
 
     text_addf(out, "    %-*s", view_names(s), r->name);
     text_init_fixed(&t, chars, sizeof(chars));
-    compare_cells_figure(s->set->show, compare_cells_value(s, cell, run), &t);
+    compare_cells_say(f->show, compare_cells_value(s, f, cell, run), &t);
     view_cell(out, 12, chars);
     text_clear(&t);
-    compare_cells_paper(s->set->show, run_cell_paper(s->cells[cell].cell, r->name), &t);
+    compare_cells_say_paper(f->show, run_cells_paper(f, cell, r->name), &t);
     view_cell(out, 14, chars);
-    view_ratio(out, 9, compare_cells_by_paper(s, cell, run));
+    view_ratio(out, 9, compare_cells_by_paper(s, f, cell, run));
     if (s->cells[cell].cell->twin < s->count) {
-        view_ratio(out, 9, compare_cells_by_twin(s, cell, run));
+        view_ratio(out, 9, compare_cells_by_twin(s, f, cell, run));
     } else {
         view_cell(out, 9, "");
     }
-    text_addf(out, "  %s", compare_end(c, r));
-    if (!r->known) {
-        text_addf(out, ": %s", r->why.text);
-    }
+    text_add(out, "  ");
+    compare_cells_say_end(s, f, cell, run, out);
     text_add(out, "\n");
-    if (r->known && s->set->show == RUN_SHOW_INSIGNIFICANT) {
+    if (r->known && f->show == RUN_SHOW_INSIGNIFICANT) {
         view_parts(&r->outcome, out);
     }
 }
 
-static void view_one(const struct compare_cells *s, uint32_t index, bool color, struct text *out)
+static void view_one(const struct compare_cells *s, const struct run_cells_figure *f,
+                     uint32_t index, bool color, struct text *out)
 {
     const struct compare_cell *cell = &s->cells[index];
     char why[ERR_TEXT_BYTES + 64];
@@ -322,25 +365,25 @@ static void view_one(const struct compare_cells *s, uint32_t index, bool color, 
         return;
     }
     for (uint32_t i = 0; i < cell->c->count; i++) {
-        view_run(s, index, i, out);
+        view_run(s, f, index, i, out);
     }
 }
 
-void compare_cells_view(const struct compare_cells *s, bool color, struct text *out)
+void compare_cells_view(const struct compare_cells *s, const struct run_cells_figure *f, bool color,
+                        struct text *out)
 {
-    text_addf(out, "%s%s%s", cli_style(color, CLI_HEADING), s->set->name,
-              cli_style(color, CLI_PLAIN));
-    text_addf(out, "%s%s\n  value: ", s->set->about[0] != '\0' ? ": " : "", s->set->about);
-    compare_cells_say_show(s, out);
-    if (s->set->source[0] != '\0') {
-        text_addf(out, "; paper: %s", s->set->source);
+    text_addf(out, "%s%s%s", cli_style(color, CLI_HEADING), f->name, cli_style(color, CLI_PLAIN));
+    text_addf(out, "%s%s\n  value: ", f->about[0] != '\0' ? ": " : "", f->about);
+    compare_cells_say_show(s, f, out);
+    if (f->source[0] != '\0') {
+        text_addf(out, "; paper: %s", f->source);
     }
     text_addf(out, "\n\n%s%*s %14s %9s %9s  end%s\n", cli_style(color, CLI_FAINT),
               view_names(s) + 17, "value", "paper", "by paper", "by twin",
               cli_style(color, CLI_PLAIN));
     for (uint32_t i = 0; i < s->count; i++) {
         if (s->cells[i].chosen) {
-            view_one(s, i, color, out);
+            view_one(s, f, i, color, out);
         }
     }
     text_add(out, "\n");
@@ -356,20 +399,21 @@ static void csv_real(double value, struct text *out)
     }
 }
 
-static void csv_run(const struct compare_cells *s, uint32_t cell, uint32_t run, struct text *out)
+static void csv_run(const struct compare_cells *s, const struct run_cells_figure *f, uint32_t cell,
+                    uint32_t run, struct text *out)
 {
     const struct compare *c = s->cells[cell].c;
     const struct compare_run *r = &c->runs[run];
-    const struct run_cells_paper *p = run_cell_paper(s->cells[cell].cell, r->name);
+    const struct run_cells_paper *p = run_cells_paper(f, cell, r->name);
 
     text_addf(out, "%s,%s,%s,", s->cells[cell].cell->name,
               s->cells[cell].cell->local ? "local" : "sim", r->name);
     compare_csv_word(compare_end(c, r), out);
-    csv_real(compare_cells_value(s, cell, run), out);
+    csv_real(compare_cells_value(s, f, cell, run), out);
     csv_real(p != NULL ? p->low : (double)NAN, out);
     csv_real(p != NULL ? p->high : (double)NAN, out);
-    csv_real(compare_cells_by_paper(s, cell, run), out);
-    csv_real(compare_cells_by_twin(s, cell, run), out);
+    csv_real(compare_cells_by_paper(s, f, cell, run), out);
+    csv_real(compare_cells_by_twin(s, f, cell, run), out);
     csv_real(r->known ? compare_clocks(c, run) : (double)NAN, out);
     csv_real(r->known ? compare_time(c, run) : (double)NAN, out);
     csv_real(r->known ? (double)r->outcome.wan_bytes : (double)NAN, out);
@@ -379,13 +423,14 @@ static void csv_run(const struct compare_cells *s, uint32_t cell, uint32_t run, 
     text_add(out, "\n");
 }
 
-void compare_cells_csv(const struct compare_cells *s, struct text *out)
+void compare_cells_csv(const struct compare_cells *s, const struct run_cells_figure *f,
+                       struct text *out)
 {
     text_add(out, "cell,on,run,end,value,paper_low,paper_high,by_paper,by_twin,clocks,time_s,"
                   "wan_bytes,total_usd,insignificant,objective\n");
     for (uint32_t i = 0; i < s->count; i++) {
         for (uint32_t j = 0; s->cells[i].c != NULL && j < s->cells[i].c->count; j++) {
-            csv_run(s, i, j, out);
+            csv_run(s, f, i, j, out);
         }
     }
 }
@@ -408,19 +453,20 @@ static json_t *json_parts(const struct compare_run *r)
     return parts;
 }
 
-static json_t *json_run(const struct compare_cells *s, uint32_t cell, uint32_t run)
+static json_t *json_run(const struct compare_cells *s, const struct run_cells_figure *f,
+                        uint32_t cell, uint32_t run)
 {
     const struct compare *c = s->cells[cell].c;
     const struct compare_run *r = &c->runs[run];
-    const struct run_cells_paper *p = run_cell_paper(s->cells[cell].cell, r->name);
+    const struct run_cells_paper *p = run_cells_paper(f, cell, r->name);
     json_t *paper = p == NULL ? json_null() : json_pack("[f, f]", p->low, p->high);
 
     return json_pack(
         "{s:s, s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", r->name, "end",
         compare_end(c, r), "reached", (int)r->reached, "why", r->why.text, "value",
-        json_number(compare_cells_value(s, cell, run)), "paper", paper, "by_paper",
-        json_number(compare_cells_by_paper(s, cell, run)), "by_twin",
-        json_number(compare_cells_by_twin(s, cell, run)), "clocks",
+        json_number(compare_cells_value(s, f, cell, run)), "paper", paper, "by_paper",
+        json_number(compare_cells_by_paper(s, f, cell, run)), "by_twin",
+        json_number(compare_cells_by_twin(s, f, cell, run)), "clocks",
         json_number(r->known ? compare_clocks(c, run) : (double)NAN), "time_s",
         json_number(r->known ? compare_time(c, run) : (double)NAN), "total_usd",
         json_number(r->known && r->outcome.priced ? r->outcome.cost.total : (double)NAN),
@@ -428,14 +474,15 @@ static json_t *json_run(const struct compare_cells *s, uint32_t cell, uint32_t r
         json_parts(r));
 }
 
-static json_t *json_cell(const struct compare_cells *s, uint32_t index)
+static json_t *json_cell(const struct compare_cells *s, const struct run_cells_figure *f,
+                         uint32_t index)
 {
     static const char *const states[] = {"waits", "done", "cut", "failed"};
     const struct compare_cell *cell = &s->cells[index];
     json_t *runs = json_array();
 
     for (uint32_t i = 0; cell->c != NULL && i < cell->c->count; i++) {
-        (void)json_array_append_new(runs, json_run(s, index, i));
+        (void)json_array_append_new(runs, json_run(s, f, index, i));
     }
     return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s?, s:o}", "name", cell->cell->name, "on",
                      cell->cell->local ? "local" : "sim", "state", states[cell->state], "why",
@@ -446,13 +493,13 @@ static json_t *json_cell(const struct compare_cells *s, uint32_t index)
 
 json_t *compare_cells_json(const struct compare_cells *s)
 {
+    const struct run_cells_figure *f = s->set->figures;
     json_t *cells = json_array();
 
     for (uint32_t i = 0; i < s->count; i++) {
-        (void)json_array_append_new(cells, json_cell(s, i));
+        (void)json_array_append_new(cells, json_cell(s, f, i));
     }
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "set", s->set->name, "about",
-                     s->set->about, "source", s->set->source, "show",
-                     run_cells_show_name(s->set->show), "base", s->set->base, "dir", s->dir,
-                     "cells", cells);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "set", s->set->name, "about", f->about,
+                     "source", f->source, "show", run_cells_show_name(f->show), "base",
+                     s->set->base, "dir", s->dir, "cells", cells);
 }

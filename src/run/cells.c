@@ -47,6 +47,7 @@ static const struct cells_key cells_keys[] = {
     {"source", NULL, RUN_YAML_TEXT},
     {"show", "show: speed", RUN_YAML_TEXT},
     {"base", NULL, RUN_YAML_TEXT},
+    {"against", NULL, RUN_YAML_MAPPING},
     {"runs", NULL, RUN_YAML_MAPPING},
     {"cells", "cells: [{name: NAME, file: FILE.yaml, only: [NAME]}]", RUN_YAML_LIST},
     {NULL, NULL, RUN_YAML_TEXT},
@@ -183,24 +184,37 @@ static enum err cells_only(struct cells_reader *c, const struct run_yaml *node, 
     return rc;
 }
 
+/* Ask for a run, and for what figures compare it with, and so on. */
+static void cells_want(const struct run_cells *s, const char *run, bool *wanted)
+{
+    uint32_t at = (uint32_t)(run_cells_find(s, run) - s->runs);
+
+    if (wanted[at]) {
+        return;
+    }
+    wanted[at] = true;
+    for (uint32_t i = 0; i < s->figures_count; i++) {
+        cells_want(s, run_cells_against(s, &s->figures[i], run), wanted);
+    }
+}
+
 /* Of a set's own runs: those that were named, or all, in the order of the set. */
 static enum err cells_pick(struct cells_reader *c, struct run_cell *cell)
 {
     const char **all = run_arena_alloc(c->r.arena, c->s->runs_count, sizeof(*all));
+    bool wanted[RUN_CELLS_RUNS_MAX] = {false};
     uint32_t count = 0;
 
     if (all == NULL) {
         return ERR_NOMEM;
     }
+    cells_want(c->s, c->always, wanted);
+    for (uint32_t i = 0; i < cell->only_count; i++) {
+        cells_want(c->s, cell->only[i], wanted);
+    }
     for (uint32_t i = 0; i < c->s->runs_count; i++) {
-        const char *name = c->s->runs[i].name;
-        bool wanted = cell->only_count == 0 || strcmp(name, c->always) == 0;
-
-        for (uint32_t j = 0; j < cell->only_count; j++) {
-            wanted = wanted || strcmp(cell->only[j], name) == 0;
-        }
-        if (wanted) {
-            all[count++] = name;
+        if (wanted[i] || cell->only_count == 0) {
+            all[count++] = c->s->runs[i].name;
         }
     }
     cell->only = all;
@@ -260,7 +274,7 @@ static enum err cells_settings(struct cells_reader *c, const struct run_yaml *no
 }
 
 /* "3.8", "95.2%", or [1.3, 3.0]. */
-static enum err cells_figure(const struct cells_reader *c, const struct run_yaml *node,
+static enum err cells_number(const struct cells_reader *c, const struct run_yaml *node,
                              const char *path, struct run_cells_paper *out)
 {
     const struct run_yaml *low = node->kind == RUN_YAML_LIST ? node->first : node;
@@ -276,12 +290,12 @@ static enum err cells_figure(const struct cells_reader *c, const struct run_yaml
 }
 
 static enum err cells_paper(struct cells_reader *c, const struct run_yaml *node, const char *path,
-                            struct run_cell *cell)
+                            const struct run_cell *cell, struct run_cells_papers *papers)
 {
     struct run_cells_paper *paper = run_arena_alloc(c->r.arena, node->count + 1, sizeof(*paper));
     enum err rc = paper == NULL ? ERR_NOMEM : OK;
 
-    cell->paper = paper;
+    papers->of = paper;
     for (const struct run_yaml *n = node->first; n != NULL && rc == OK; n = n->next) {
         bool there = strcmp(n->key, c->always) == 0;
 
@@ -295,8 +309,8 @@ static enum err cells_paper(struct cells_reader *c, const struct run_yaml *node,
                               n->key);
         }
         if (rc == OK) {
-            rc = cells_figure(c, n, path, &paper[cell->paper_count]);
-            paper[cell->paper_count++].run = n->key;
+            rc = cells_number(c, n, path, &paper[papers->count]);
+            paper[papers->count++].run = n->key;
         }
     }
     return rc;
@@ -380,9 +394,9 @@ static enum err cells_cell(struct cells_reader *c, const struct run_yaml *node, 
     if (rc == OK) {
         rc = cells_on(c, node, cells_path(&path, at.chars, "on"), cell);
     }
-    return rc == OK && paper != NULL
-               ? cells_paper(c, paper, cells_path(&path, at.chars, "paper"), cell)
-               : rc;
+    return rc == OK && paper != NULL ? cells_paper(c, paper, cells_path(&path, at.chars, "paper"),
+                                                   cell, &c->s->figures[0].papers[index])
+                                     : rc;
 }
 
 /* Once all names are known. */
@@ -535,28 +549,91 @@ static enum err cells_base(struct cells_reader *c)
     return rc == OK && base != NULL && !plain ? cells_run(c, base->place, "base", base->chars) : rc;
 }
 
+static enum err cells_show(const struct cells_reader *c, const struct run_yaml *node,
+                           const char *path, enum run_cells_show *show_out)
+{
+    if (!cells_has(cells_shows, node->chars)) {
+        return cells_no_word(c, node->place, path, node->chars, "figure", cells_shows);
+    }
+    for (int i = 0; i < RUN_SHOWS; i++) {
+        *show_out = strcmp(cells_shows[i], node->chars) == 0 ? (enum run_cells_show)i : *show_out;
+    }
+    return c->s->runs_count > 0 && *show_out == RUN_SHOW_BY_LAN
+               ? file_fail_at(&c->r, ERR_MALFORMED, node->place, path,
+                              "a set with 'runs' has no lan: use speed or time")
+               : OK;
+}
+
+/* What runs are compared with instead of the base. */
+static enum err cells_against(struct cells_reader *c, const struct run_yaml *node, const char *path,
+                              const char **against)
+{
+    enum err rc = OK;
+
+    if (c->s->runs_count == 0) {
+        return file_fail_at(&c->r, ERR_MALFORMED, node->key_place, path,
+                            "only a set with 'runs' can have it: use 'base'");
+    }
+    for (const struct run_yaml *n = node->first; n != NULL && rc == OK; n = n->next) {
+        rc = cells_run(c, n->key_place, path, n->key);
+        if (rc == OK) {
+            rc = cells_kind(c, n, path, RUN_YAML_TEXT);
+        }
+        if (rc == OK) {
+            rc = cells_run(c, n->place, path, n->chars);
+        }
+        if (rc == OK) {
+            against[run_cells_find(c->s, n->key) - c->s->runs] = n->chars;
+        }
+    }
+    return rc;
+}
+
+/* All but what a paper has, which names cells. */
+static enum err cells_figure(struct cells_reader *c, const struct run_yaml *node, const char *at,
+                             struct run_cells_figure *f)
+{
+    const struct run_yaml *against = run_yaml_get(node, "against");
+    struct file_path path;
+    enum err rc;
+
+    f->about = cells_text(node, "about", "");
+    f->source = cells_text(node, "source", "");
+    f->against = run_arena_alloc(c->r.arena, c->s->runs_count + 1, sizeof(*f->against));
+    f->papers = run_arena_alloc(c->r.arena, RUN_CELLS_MAX, sizeof(*f->papers));
+    if (f->against == NULL || f->papers == NULL) {
+        return ERR_NOMEM;
+    }
+    rc = cells_show(c, run_yaml_get(node, "show"), cells_path(&path, at, "show"), &f->show);
+    return rc == OK && against != NULL
+               ? cells_against(c, against, cells_path(&path, at, "against"), f->against)
+               : rc;
+}
+
+/* The first is what the set says itself. */
+static enum err cells_figures(struct cells_reader *c)
+{
+    struct run_cells *s = c->s;
+
+    s->figures = run_arena_alloc(c->r.arena, 1, sizeof(*s->figures));
+    if (s->figures == NULL) {
+        return ERR_NOMEM;
+    }
+    s->figures[0].name = s->name;
+    s->figures_count = 1;
+    return cells_figure(c, c->r.root, "", &s->figures[0]);
+}
+
 static enum err cells_head(struct cells_reader *c)
 {
-    const struct run_yaml *root = c->r.root, *show = run_yaml_get(root, "show");
-    struct run_cells *s = c->s;
-    enum err rc = file_name(&c->r, "set", cells_text(root, "set", ""));
+    enum err rc;
 
-    s->name = cells_text(root, "set", "");
-    s->about = cells_text(root, "about", "");
-    s->source = cells_text(root, "source", "");
-    if (rc == OK && !cells_has(cells_shows, show->chars)) {
-        rc = cells_no_word(c, show->place, "show", show->chars, "figure", cells_shows);
-    }
-    for (int i = 0; i < RUN_SHOWS && rc == OK; i++) {
-        s->show = strcmp(cells_shows[i], show->chars) == 0 ? (enum run_cells_show)i : s->show;
-    }
+    c->s->name = cells_text(c->r.root, "set", "");
+    rc = file_name(&c->r, "set", c->s->name);
     if (rc == OK) {
         rc = cells_base(c);
     }
-    return rc == OK && s->runs_count > 0 && s->show == RUN_SHOW_BY_LAN
-               ? file_fail_at(&c->r, ERR_MALFORMED, show->place, "show",
-                              "a set with 'runs' has no lan: use speed or time")
-               : rc;
+    return rc == OK ? cells_figures(c) : rc;
 }
 
 static enum err cells_read(struct cells_reader *c)
@@ -643,11 +720,23 @@ const struct run_cells_run *run_cells_find(const struct run_cells *s, const char
     return NULL;
 }
 
-const struct run_cells_paper *run_cell_paper(const struct run_cell *cell, const char *run)
+const char *run_cells_against(const struct run_cells *s, const struct run_cells_figure *figure,
+                              const char *run)
 {
-    for (uint32_t i = 0; i < cell->paper_count; i++) {
-        if (strcmp(cell->paper[i].run, run) == 0) {
-            return &cell->paper[i];
+    const struct run_cells_run *own = run_cells_find(s, run);
+    const char *against = own != NULL ? figure->against[own - s->runs] : NULL;
+
+    return against != NULL ? against : s->base;
+}
+
+const struct run_cells_paper *run_cells_paper(const struct run_cells_figure *figure, uint32_t cell,
+                                              const char *run)
+{
+    const struct run_cells_papers *papers = &figure->papers[cell];
+
+    for (uint32_t i = 0; i < papers->count; i++) {
+        if (strcmp(papers->of[i].run, run) == 0) {
+            return &papers->of[i];
         }
     }
     return NULL;

@@ -42,6 +42,22 @@ struct run_cells_paper {
     double high;
 };
 
+/* What it has of a cell. */
+struct run_cells_papers {
+    const struct run_cells_paper *of;
+    uint32_t count;
+};
+
+/* What is shown of the runs. */
+struct run_cells_figure {
+    const char *name;
+    const char *about;
+    const char *source; /* Where the paper's figures are from; may be empty. */
+    enum run_cells_show show;
+    const char **against; /* By run of the set's own, what it is compared with; NULL: the base. */
+    struct run_cells_papers *papers; /* By cell. */
+};
+
 /* A run that the set itself says how to make of a cell's file. */
 struct run_cells_run {
     const char *name;
@@ -54,22 +70,20 @@ struct run_cell {
     const char *name;
     const char *about; /* May be empty. */
     const char *path;  /* Of the run file, good in the working directory. */
-    const char **only; /* Names of runs, of a set's own in its order and with the base, ... */
+    const char **only; /* Names of runs, of a set's own in its order and with those that they are
+                        * compared with, ... */
     uint32_t only_count;
     const char **settings; /* ... and "KEY=VALUE" for all of them. */
     uint32_t settings_count;
     bool local;    /* Processes on this machine; else simulated. */
     uint32_t twin; /* The cell that this one is to agree with; RUN_CELLS_MAX: none. */
-    const struct run_cells_paper *paper;
-    uint32_t paper_count;
     uint32_t line;
 };
 
 struct run_cells {
     const char *name;
-    const char *about;
-    const char *source; /* Where the paper's figures are from; may be empty. */
-    enum run_cells_show show;
+    struct run_cells_figure *figures;
+    uint32_t figures_count;
     const char *base; /* A run, or "plain": of each run the plain one with its own barrier. */
     const struct run_cells_run *runs; /* Its own; then .base is one of them and sets the goal. */
     uint32_t runs_count;              /* Zero: it has those that everybody knows. */
@@ -100,7 +114,12 @@ const char *run_cells_show_name(enum run_cells_show show);
 /* The set's own run of that name, or NULL. */
 const struct run_cells_run *run_cells_find(const struct run_cells *s, const char *run);
 
+/* What the figure compares that run with: another, or the set's base. */
+const char *run_cells_against(const struct run_cells *s, const struct run_cells_figure *figure,
+                              const char *run);
+
 /* What the paper has of that run of the cell, or NULL. */
-const struct run_cells_paper *run_cell_paper(const struct run_cell *cell, const char *run);
+const struct run_cells_paper *run_cells_paper(const struct run_cells_figure *figure, uint32_t cell,
+                                              const char *run);
 
 #endif

@@ -9,10 +9,37 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static bool fuzz_has(const struct run_cell *cell, const char *run)
+{
+    uint32_t i = 0;
+
+    while (i < cell->only_count && strcmp(cell->only[i], run) != 0) {
+        i++;
+    }
+    return i < cell->only_count;
+}
+
+/* Cells have what their runs are compared with; of what a paper says nothing is missing. */
+static void fuzz_look_figure(const struct run_cells *s, const struct run_cells_figure *f)
+{
+    CHECK(run_cells_show_name(f->show) != NULL && f->name[0] != '\0');
+    for (uint32_t i = 0; i < s->count; i++) {
+        for (uint32_t j = 0; s->runs_count > 0 && j < s->cells[i].only_count; j++) {
+            CHECK(fuzz_has(&s->cells[i], run_cells_against(s, f, s->cells[i].only[j])));
+        }
+        for (uint32_t j = 0; j < f->papers[i].count; j++) {
+            const struct run_cells_paper *p = &f->papers[i].of[j];
+
+            CHECK(isfinite(p->low) && p->low <= p->high);
+            CHECK(s->runs_count == 0 || fuzz_has(&s->cells[i], p->run));
+        }
+    }
+}
+
 static void fuzz_look(const struct run_cells *s)
 {
     CHECK(s->count >= 1 && s->count <= RUN_CELLS_MAX && s->name[0] != '\0' && s->base[0] != '\0');
-    CHECK(run_cells_show_name(s->show) != NULL && s->runs_count <= RUN_CELLS_RUNS_MAX);
+    CHECK(s->figures_count == 1 && s->runs_count <= RUN_CELLS_RUNS_MAX);
     CHECK(s->runs_count == 0 || run_cells_find(s, s->base) != NULL);
     for (uint32_t i = 0; i < s->runs_count; i++) {
         CHECK(s->runs[i].name[0] != '.' && strchr(s->runs[i].name, '/') == NULL);
@@ -28,9 +55,9 @@ static void fuzz_look(const struct run_cells *s)
         for (uint32_t j = 0; j < cell->settings_count; j++) {
             CHECK(strchr(cell->settings[j], '=') > cell->settings[j]);
         }
-        for (uint32_t j = 0; j < cell->paper_count; j++) {
-            CHECK(isfinite(cell->paper[j].low) && cell->paper[j].low <= cell->paper[j].high);
-        }
+    }
+    for (uint32_t i = 0; i < s->figures_count; i++) {
+        fuzz_look_figure(s, &s->figures[i]);
     }
 }
 

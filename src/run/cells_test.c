@@ -56,11 +56,11 @@ static void test_a_set_says_what_is_run_and_what_a_paper_has(void **state)
 
     (void)state;
     assert_string_equal(s->name, "fig");
-    assert_string_equal(s->about, "a figure");
-    assert_string_equal(s->source, "a paper");
+    assert_string_equal(s->figures[0].about, "a figure");
+    assert_string_equal(s->figures[0].source, "a paper");
     assert_string_equal(s->base, "plain");
-    assert_int_equal(s->show, RUN_SHOW_BY_LAN);
-    assert_string_equal(run_cells_show_name(s->show), "by_lan");
+    assert_int_equal(s->figures[0].show, RUN_SHOW_BY_LAN);
+    assert_string_equal(run_cells_show_name(s->figures[0].show), "by_lan");
     assert_int_equal(s->count, 2);
     assert_string_equal(one->path, "runs/one.yaml");
     assert_int_equal(one->only_count, 2);
@@ -70,11 +70,12 @@ static void test_a_set_says_what_is_run_and_what_a_paper_has(void **state)
     assert_string_equal(one->settings[1], "faults=[]");
     assert_false(one->local);
     assert_int_equal(one->twin, RUN_CELLS_MAX);
-    assert_true(run_cell_paper(one, "gaia-bsp")->low == 3.8);
-    assert_true(run_cell_paper(one, "gaia-bsp")->high == 3.8);
-    assert_true(run_cell_paper(one, "plain-bsp")->high == 2.5);
-    assert_true(run_cell_paper(one, "lan")->low > 0.951 && run_cell_paper(one, "lan")->low < 0.953);
-    assert_null(run_cell_paper(one, "gaia-ssp"));
+    assert_true(run_cells_paper(s->figures, 0, "gaia-bsp")->low == 3.8);
+    assert_true(run_cells_paper(s->figures, 0, "gaia-bsp")->high == 3.8);
+    assert_true(run_cells_paper(s->figures, 0, "plain-bsp")->high == 2.5);
+    assert_true(run_cells_paper(s->figures, 0, "lan")->low > 0.951 &&
+                run_cells_paper(s->figures, 0, "lan")->low < 0.953);
+    assert_null(run_cells_paper(s->figures, 0, "gaia-ssp"));
     assert_string_equal(live->path, "/abs/one.yaml");
     assert_string_equal(live->about, "small");
     assert_true(live->local);
@@ -103,7 +104,35 @@ static void test_a_set_can_have_runs_of_its_own(void **state)
     assert_int_equal(two->only_count, 2); /* Never without the one that sets the goal. */
     assert_string_equal(two->only[0], "plain");
     assert_string_equal(two->only[1], "tree.5");
-    assert_true(run_cell_paper(two, "plain")->low == 1);
+    assert_true(run_cells_paper(s->figures, 1, "plain")->low == 1);
+    run_cells_free(s);
+}
+
+static const char compared[] = "set: flow\n"
+                               "show: speed\n"
+                               "base: plain\n"
+                               "runs: {low: {}, up: {}, plain: {}, other: {}, last: {}}\n"
+                               "against: {low: other, other: last}\n"
+                               "cells:\n"
+                               "  - {name: one, file: one.yaml, only: [low]}\n"
+                               "  - {name: two, file: one.yaml, only: [up]}\n";
+
+static void test_a_run_can_be_compared_with_another_than_the_base(void **state)
+{
+    struct run_cells *s = parse(compared);
+    const struct run_cell *one = &s->cells[0], *two = &s->cells[1];
+
+    (void)state;
+    assert_string_equal(run_cells_against(s, s->figures, "low"), "other");
+    assert_string_equal(run_cells_against(s, s->figures, "other"), "last");
+    assert_string_equal(run_cells_against(s, s->figures, "up"), "plain");
+    assert_string_equal(run_cells_against(s, s->figures, "plain"), "plain");
+    assert_int_equal(one->only_count, 4); /* With what it is compared with, and so on. */
+    assert_string_equal(one->only[0], "low");
+    assert_string_equal(one->only[1], "plain");
+    assert_string_equal(one->only[2], "other");
+    assert_string_equal(one->only[3], "last");
+    assert_int_equal(two->only_count, 2);
     run_cells_free(s);
 }
 
@@ -113,10 +142,10 @@ static void test_without_a_word_it_is_as_by_default(void **state)
 
     (void)state;
     assert_string_equal(s->base, "plain-bsp");
-    assert_string_equal(s->about, "");
+    assert_string_equal(s->figures[0].about, "");
     assert_string_equal(s->cells[0].about, "");
     assert_int_equal(s->cells[0].settings_count, 0);
-    assert_int_equal(s->cells[0].paper_count, 0);
+    assert_int_equal(s->figures[0].papers[0].count, 0);
     assert_int_equal(s->runs_count, 0);
     run_cells_free(s);
 }
@@ -214,6 +243,21 @@ static void test_runs_that_cannot_be_are_refused_with_their_place(void **state)
     refused_run("paper: {plain: 1}", "paper: {lan: 1}", "there is no run 'lan'");
 }
 
+static void test_what_runs_cannot_be_compared_with_is_refused_with_its_place(void **state)
+{
+    (void)state;
+    refused("base: plain\n", "base: plain\nagainst: {lan: lan}\n",
+            "f:6:1: against: only a set with 'runs' can have it: use 'base'");
+    refused_of(compared, "{low: other", "{lwo: other",
+               "f:5:11: against: there is no run 'lwo': did you mean 'low'?");
+    refused_of(compared, "{low: other", "{low: othre",
+               "f:5:16: against: there is no run 'othre': did you mean 'other'?");
+    refused_of(compared, "{low: other", "{low: [other]",
+               "f:5:16: against: has to be a text, but is a list");
+    refused_of(compared, "{low: other, other: last}", "other",
+               "f:5:10: against: has to be a mapping, but is a text");
+}
+
 static void test_files_that_are_not_there_or_too_large_are_named(void **state)
 {
     static char much[RUN_CELLS_BYTES_MAX + 1];
@@ -249,6 +293,7 @@ static void test_no_memory_is_reported(void **state)
     (void)state;
     no_memory_for(whole);
     no_memory_for(with_runs);
+    no_memory_for(compared);
 }
 
 int main(void)
@@ -256,9 +301,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_set_says_what_is_run_and_what_a_paper_has),
         cmocka_unit_test(test_a_set_can_have_runs_of_its_own),
+        cmocka_unit_test(test_a_run_can_be_compared_with_another_than_the_base),
         cmocka_unit_test(test_without_a_word_it_is_as_by_default),
         cmocka_unit_test(test_what_is_wrong_is_refused_with_its_place),
         cmocka_unit_test(test_runs_that_cannot_be_are_refused_with_their_place),
+        cmocka_unit_test(test_what_runs_cannot_be_compared_with_is_refused_with_its_place),
         cmocka_unit_test(test_files_that_are_not_there_or_too_large_are_named),
         cmocka_unit_test(test_no_memory_is_reported),
     };
