@@ -18,7 +18,7 @@
 enum {
     CELLS_SETS_MAX = 48, /* Of a cell, of --set and of a run: 64 are taken, and we have some. */
     CELLS_ONLY_BYTES = RUN_CELLS_RUNS_MAX * COMPARE_NAME_BYTES,
-    CELLS_TEXT_BYTES_MAX = 8 << 20,
+    CELLS_TEXT_BYTES_MAX = 32 << 20,
 };
 
 /* What a cell is run with. */
@@ -358,16 +358,30 @@ static enum cli_exit cells_put(struct cells *k, const char *name, struct text *t
     return status;
 }
 
+static enum cli_exit cells_keep_figure(struct cells *k, const struct run_cells_figure *f,
+                                       struct text *t)
+{
+    char file[COMPARE_CELLS_FILE_BYTES];
+    enum cli_exit status;
+
+    compare_cells_csv(&k->s, f, t);
+    compare_cells_file(&k->s, f, "csv", file);
+    status = cells_put(k, file, t);
+    if (status == CLI_DONE) {
+        compare_cells_svg(&k->s, f, true, t);
+        compare_cells_file(&k->s, f, "svg", file);
+        status = cells_put(k, file, t);
+    }
+    return status;
+}
+
 static enum cli_exit cells_keep(struct cells *k, const json_t *json, struct text *t)
 {
-    enum cli_exit status;
+    enum cli_exit status = CLI_DONE;
     char *chars = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
 
-    compare_cells_csv(&k->s, k->set->figures, t);
-    status = cells_put(k, "set.csv", t);
-    if (status == CLI_DONE) {
-        compare_cells_svg(&k->s, k->set->figures, true, t);
-        status = cells_put(k, "set.svg", t);
+    for (uint32_t i = 0; i < k->set->figures_count && status == CLI_DONE; i++) {
+        status = cells_keep_figure(k, &k->set->figures[i], t);
     }
     if (status == CLI_DONE) {
         compare_cells_page(&k->s, t);
@@ -386,19 +400,23 @@ static enum cli_exit cells_keep(struct cells *k, const json_t *json, struct text
 
 static enum cli_exit cells_print(struct cells *k, json_t *json, struct text *t)
 {
+    bool several = k->set->figures_count > 1;
+
     if (k->ctx->json) {
         return cli_json(k->ctx, json_incref(json));
     }
     if (cli_flag(k->ctx, "csv")) {
-        compare_cells_csv(&k->s, k->set->figures, t);
+        compare_cells_csv_all(&k->s, t);
         cli_out(k->ctx, "%s", t->chars);
         return CLI_DONE;
     }
-    compare_cells_view(&k->s, k->set->figures, k->ctx->color_out, t);
+    for (uint32_t i = 0; i < k->set->figures_count; i++) {
+        compare_cells_view(&k->s, &k->set->figures[i], k->ctx->color_out, t);
+    }
     cli_out(k->ctx, "%s", t->chars);
-    cli_out(k->ctx, "  %skept in%s %s: set.html, set.svg, set.csv, and a folder for each cell\n",
+    cli_out(k->ctx, "  %skept in%s %s: set.html, %s, and a folder for each cell\n",
             cli_style(k->ctx->color_out, CLI_FAINT), cli_style(k->ctx->color_out, CLI_PLAIN),
-            k->s.dir);
+            k->s.dir, several ? "set*.svg, set*.csv" : "set.svg, set.csv");
     return CLI_DONE;
 }
 

@@ -7,6 +7,8 @@
 #include "cli/compare.h"
 #include "run/cells.h"
 
+enum { COMPARE_CELLS_FILE_BYTES = 64 };
+
 enum compare_cell_state {
     COMPARE_CELL_WAITS,  /* It has not begun, or was not asked for. */
     COMPARE_CELL_DONE,   /* There is something of every run, be it that it failed. */
@@ -54,11 +56,21 @@ void compare_cells_say_end(const struct compare_cells *s, const struct run_cells
 /* Of a cell that has no table: why. Empty: it has one. */
 void compare_cells_say_state(const struct compare_cell *cell, struct text *out);
 
-/* The table (compare_cells_view.c). @json: NULL: no memory. */
+/* Is there something of the cell in the figure: a run, or why there is none? */
+bool compare_cells_has(const struct compare_cells *s, const struct run_cells_figure *f,
+                       uint32_t cell);
+
+/* "set.csv" for @end "csv", "set-NAME.csv" if the figure is not the first. */
+void compare_cells_file(const struct compare_cells *s, const struct run_cells_figure *f,
+                        const char *end, char out[COMPARE_CELLS_FILE_BYTES]);
+
+/* The table (compare_cells_view.c). All figures in one CSV have a column with their names, unless
+ * there is only one. @json: NULL: no memory. */
 void compare_cells_view(const struct compare_cells *s, const struct run_cells_figure *f, bool color,
                         struct text *out);
 void compare_cells_csv(const struct compare_cells *s, const struct run_cells_figure *f,
                        struct text *out);
+void compare_cells_csv_all(const struct compare_cells *s, struct text *out);
 json_t *compare_cells_json(const struct compare_cells *s);
 
 /* Bars for every run of every cell, with marks where the paper has a figure (compare_cells_svg.c):

@@ -1,4 +1,5 @@
-/* The page of a set: the picture, a table of all runs, and where each cell has its own page. */
+/* The page of a set: of each figure a picture and a table of its runs, and where each cell has its
+ * own page. */
 
 #include "base/figure.h"
 #include "cli/compare_cells.h"
@@ -45,18 +46,26 @@ static void page_run(const struct compare_cells *s, const struct run_cells_figur
 static void page_table(const struct compare_cells *s, const struct run_cells_figure *f,
                        struct text *out)
 {
+    char file[COMPARE_CELLS_FILE_BYTES];
+
     text_add(out, "<div class=\"card\"><div class=\"scroll\"><table><tr><th>cell</th><th>on</th>"
                   "<th>run</th><th class=\"n\">value</th><th class=\"n\">paper</th><th "
                   "class=\"n\">by paper</th><th class=\"n\">by twin</th><th class=\"n\">time</th>"
                   "<th>end</th></tr>\n");
     for (uint32_t i = 0; i < s->count; i++) {
-        for (uint32_t j = 0; s->cells[i].c != NULL && j < s->cells[i].c->count; j++) {
-            page_run(s, f, i, j, out);
+        const struct compare *c = s->cells[i].c;
+
+        for (uint32_t j = 0; c != NULL && j < c->count; j++) {
+            if (run_cells_shows(f, c->runs[j].name)) {
+                page_run(s, f, i, j, out);
+            }
         }
     }
-    text_add(out,
-             "</table></div><p class=\"from\"><code>set.csv</code>; by paper: the value by the "
-             "paper's; by twin: of a cell that runs live, by the same run simulated</p></div>\n");
+    compare_cells_file(s, f, "csv", file);
+    text_addf(out,
+              "</table></div><p class=\"from\"><code>%s</code>; by paper: the value by the "
+              "paper's; by twin: of a cell that runs live, by the same run simulated</p></div>\n",
+              file);
 }
 
 /* What each cell is, and its own page. */
@@ -113,6 +122,9 @@ void compare_cells_page(const struct compare_cells *s, struct text *out)
 {
     run_page_open(out, "set of comparisons", s->set->name);
     for (uint32_t i = 0; i < s->set->figures_count; i++) {
+        if (i > 0) { /* The first is below that of the page. */
+            text_addf(out, "<h2>%s</h2>\n", s->set->figures[i].name);
+        }
         page_figure(s, &s->set->figures[i], out);
     }
     page_cells(s, out);

@@ -50,9 +50,12 @@ static void svg_range(const struct compare_cells *s, const struct run_cells_figu
     *least = NAN;
     *most = 0;
     for (uint32_t i = 0; i < s->count; i++) {
-        for (uint32_t j = 0; s->cells[i].c != NULL && j < s->cells[i].c->count; j++) {
-            const struct run_cells_paper *p = run_cells_paper(f, i, s->cells[i].c->runs[j].name);
-            double value = compare_cells_value(s, f, i, j);
+        const struct compare *c = s->cells[i].c;
+
+        for (uint32_t j = 0; c != NULL && j < c->count; j++) {
+            bool shown = run_cells_shows(f, c->runs[j].name);
+            const struct run_cells_paper *p = run_cells_paper(f, i, c->runs[j].name);
+            double value = shown ? compare_cells_value(s, f, i, j) : (double)NAN;
 
             *most = value > *most ? value : *most;
             *most = p != NULL && p->high > *most ? p->high : *most;
@@ -152,7 +155,9 @@ static void svg_cell(struct svg *v, uint32_t index, struct text *out)
     text_add(out, "\n");
     v->y += SVG_HEAD - 6;
     for (uint32_t i = 0; why[0] == '\0' && i < cell->c->count; i++) {
-        svg_run(v, index, i, out);
+        if (run_cells_shows(v->f, cell->c->runs[i].name)) {
+            svg_run(v, index, i, out);
+        }
     }
 }
 
@@ -168,18 +173,21 @@ static int svg_names(const struct run_cells *set)
     return wide;
 }
 
-static double svg_tall(const struct compare_cells *s)
+static double svg_tall(const struct compare_cells *s, const struct run_cells_figure *f)
 {
     double tall = SVG_TOP + 8;
 
     for (uint32_t i = 0; i < s->count; i++) {
+        const struct compare *c = s->cells[i].c;
         char why[ERR_TEXT_BYTES + 64];
         struct text t;
 
         text_init_fixed(&t, why, sizeof(why));
         compare_cells_say_state(&s->cells[i], &t);
-        tall += s->cells[i].chosen ? SVG_HEAD - 6 : 0;
-        tall += s->cells[i].chosen && why[0] == '\0' ? SVG_ROW * (double)s->cells[i].c->count : 0;
+        tall += compare_cells_has(s, f, i) ? SVG_HEAD - 6 : 0;
+        for (uint32_t j = 0; why[0] == '\0' && j < c->count; j++) {
+            tall += run_cells_shows(f, c->runs[j].name) ? SVG_ROW : 0;
+        }
     }
     return tall;
 }
@@ -202,7 +210,7 @@ void compare_cells_svg(const struct compare_cells *s, const struct run_cells_fig
     compare_cells_say_show(s, f, &t);
     text_addf(&t, "%s; marks and brackets: the paper", v.x.log ? ", by decades" : "");
     text_addf(out, "<svg %sclass=\"set\" role=\"img\" viewBox=\"0 0 %d %.0f\"%s aria-label=\"",
-              alone ? "xmlns=\"http://www.w3.org/2000/svg\" " : "", SVG_WIDE, svg_tall(s),
+              alone ? "xmlns=\"http://www.w3.org/2000/svg\" " : "", SVG_WIDE, svg_tall(s, f),
               alone ? "" : " style=\"width:100%;height:auto\"");
     run_svg_escape(out, f->name);
     text_add(out, "\">");
@@ -210,7 +218,7 @@ void compare_cells_svg(const struct compare_cells *s, const struct run_cells_fig
     svg_text(6, 16, "soft", what, out);
     text_add(out, "\n");
     for (uint32_t i = 0; i < s->count; i++) {
-        if (s->cells[i].chosen) {
+        if (compare_cells_has(s, f, i)) {
             svg_cell(&v, i, out);
         }
     }

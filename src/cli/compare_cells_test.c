@@ -245,6 +245,7 @@ static void test_a_run_that_is_compared_with_another_says_so(void **state)
     static const struct run_cells_run own[] = {
         {.name = "plain"}, {.name = "other"}, {.name = "up"}};
     struct text out;
+    json_t *json;
 
     (void)state;
     set.runs = own;
@@ -270,9 +271,127 @@ static void test_a_run_that_is_compared_with_another_says_so(void **state)
     against[0] = against[1] = "other"; /* None is compared with the base. */
     view();
     expect("how much fewer than other; paper");
+    json = compare_cells_json(&s);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(json, "against"), "up")),
+                        "other");
+    json_decref(json);
     fig.show = RUN_SHOW_TIME;
     view();
     assert_null(strstr(shown, "by other"));
+}
+
+/* Of the same runs also the dollars of two, of which the live cell has one. */
+static void show_also(void)
+{
+    static const struct run_cells_paper usd[] = {{"gaia-ssp", 1, 1}};
+    static const char *only[] = {"async", "gaia-ssp"};
+    static struct run_cells_papers by_cell[4];
+    static struct run_cells_figure both[2];
+
+    by_cell[0] = (struct run_cells_papers){.of = usd, .count = 1};
+    both[0] = fig;
+    both[1] = (struct run_cells_figure){.name = "fig11",
+                                        .about = "what it costs",
+                                        .source = "figure 11",
+                                        .show = RUN_SHOW_DOLLARS,
+                                        .only = only,
+                                        .only_count = 2,
+                                        .against = against,
+                                        .papers = by_cell};
+    set.figures = both;
+    set.figures_count = 2;
+}
+
+static void test_each_figure_has_a_table_and_a_picture_of_its_runs(void **state)
+{
+    char file[COMPARE_CELLS_FILE_BYTES];
+    struct text out;
+
+    (void)state;
+    show_also();
+    text_init_fixed(&out, shown, sizeof(shown));
+    compare_cells_view(&s, &set.figures[1], false, &out);
+    expect("fig11: what it costs\n  value: dollars; paper: figure 11\n");
+    expect("    gaia-ssp                $2.00          $1.00      2.00            reached\n");
+    expect("    async                       -              -         -            diverged\n");
+    expect("  bad (sim)\n    failed: ");
+    assert_null(strstr(shown, "gaia-bsp"));
+    assert_null(strstr(shown, "live")); /* It has none of them. */
+    text_clear(&out);
+    compare_cells_svg(&s, &set.figures[1], true, &out);
+    expect("viewBox=\"0 0 720 152\" aria-label=\"fig11\"");
+    expect("<rect class=\"b4\""); /* As gaia-ssp is in the first. */
+    expect("$2.00 ($1.00)");
+    assert_null(strstr(shown, "gaia-bsp"));
+    assert_null(strstr(shown, "live"));
+    compare_cells_file(&s, &set.figures[0], "csv", file);
+    assert_string_equal(file, "set.csv");
+    compare_cells_file(&s, &set.figures[1], "svg", file);
+    assert_string_equal(file, "set-fig11.svg");
+}
+
+static void test_csv_and_json_have_all_figures(void **state)
+{
+    json_t *json = compare_cells_json(&s), *also, *runs;
+    struct text out;
+
+    (void)state;
+    assert_null(json_object_get(json, "also"));
+    assert_null(json_object_get(json, "against"));
+    json_decref(json);
+    text_init_fixed(&out, shown, sizeof(shown));
+    compare_cells_csv_all(&s, &out);
+    expect("cell,on,run,end,");
+    assert_null(strstr(shown, "figure"));
+    show_also();
+    text_clear(&out);
+    compare_cells_csv_all(&s, &out);
+    expect("figure,cell,on,run,end,");
+    expect("\nfig,one,sim,gaia-bsp,reached,5,4,4,1.25,,");
+    expect("\nfig11,one,sim,gaia-ssp,reached,2,1,1,2,,");
+    assert_null(strstr(shown, "fig11,one,sim,gaia-bsp"));
+    text_clear(&out);
+    compare_cells_csv(&s, &set.figures[1], &out);
+    expect("total_usd,insignificant,objective\none,sim,gaia-ssp,reached,2,1,1,2,,");
+    assert_null(strstr(shown, "fig11"));
+    json = compare_cells_json(&s);
+    also = json_array_get(json_object_get(json, "also"), 0);
+    assert_string_equal(json_string_value(json_object_get(also, "name")), "fig11");
+    assert_string_equal(json_string_value(json_object_get(also, "about")), "what it costs");
+    assert_string_equal(json_string_value(json_object_get(also, "source")), "figure 11");
+    assert_string_equal(json_string_value(json_object_get(also, "show")), "dollars");
+    runs = json_object_get(json_array_get(json_object_get(also, "cells"), 0), "runs");
+    assert_int_equal(json_array_size(runs), 2);
+    assert_true(json_number_value(json_object_get(json_array_get(runs, 0), "by_paper")) == 2);
+    json_decref(json);
+}
+
+static void test_the_page_has_all_figures_and_then_the_cells(void **state)
+{
+    static const char *const wanted[] = {"<h1>fig</h1>",
+                                         "aria-label=\"fig\"",
+                                         "<code>set.csv</code>",
+                                         "<h2>fig11</h2>",
+                                         "what it costs",
+                                         "paper: figure 11",
+                                         "aria-label=\"fig11\"",
+                                         "<td>gaia-ssp</td><td class=\"n\">$2.00</td>",
+                                         "<code>set-fig11.csv</code>",
+                                         "<h2>Cells</h2>"};
+    const char *at = shown;
+    struct text out;
+
+    (void)state;
+    show_also();
+    text_init_fixed(&out, shown, sizeof(shown));
+    compare_cells_page(&s, &out);
+    assert_false(out.failed);
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+        at = strstr(at, wanted[i]);
+        if (at == NULL) {
+            fail_msg("'%s' is not there, or not after the one before", wanted[i]);
+        }
+    }
 }
 
 static void test_csv_and_json_say_the_same(void **state)
@@ -350,6 +469,9 @@ int main(void)
         cmocka_unit_test_setup(test_the_table_has_all_cells_and_what_became_of_them, open_all),
         cmocka_unit_test_setup(test_runs_of_a_set_s_own_have_room_for_their_names, open_all),
         cmocka_unit_test_setup(test_a_run_that_is_compared_with_another_says_so, open_all),
+        cmocka_unit_test_setup(test_each_figure_has_a_table_and_a_picture_of_its_runs, open_all),
+        cmocka_unit_test_setup(test_csv_and_json_have_all_figures, open_all),
+        cmocka_unit_test_setup(test_the_page_has_all_figures_and_then_the_cells, open_all),
         cmocka_unit_test_setup(test_csv_and_json_say_the_same, open_all),
         cmocka_unit_test_setup(test_the_picture_has_bars_and_marks, open_all),
         cmocka_unit_test_setup(test_the_page_leads_to_the_pages_of_cells, open_all),

@@ -215,6 +215,9 @@ static void cells_say_base(const struct run_cells *set, const struct run_cells_f
     for (uint32_t i = 0; i < set->runs_count; i++) {
         const char *against = run_cells_against(set, f, set->runs[i].name);
 
+        if (!run_cells_shows(f, set->runs[i].name)) {
+            continue;
+        }
         more = more || (said != NULL && strcmp(said, against) != 0);
         said = said == NULL || strcmp(against, set->base) == 0 ? against : said;
     }
@@ -276,6 +279,27 @@ void compare_cells_say_state(const struct compare_cell *cell, struct text *out)
     } else if (cut && (cell->c == NULL || !cell->c->goal.there)) {
         text_add(out, "was interrupted before there was a goal");
     }
+}
+
+bool compare_cells_has(const struct compare_cells *s, const struct run_cells_figure *f,
+                       uint32_t cell)
+{
+    const struct compare_cell *it = &s->cells[cell];
+    bool runs = it->c == NULL || !it->c->goal.there;
+
+    for (uint32_t i = 0; !runs && i < it->c->count; i++) {
+        runs = run_cells_shows(f, it->c->runs[i].name);
+    }
+    return it->chosen && runs;
+}
+
+void compare_cells_file(const struct compare_cells *s, const struct run_cells_figure *f,
+                        const char *end, char out[COMPARE_CELLS_FILE_BYTES])
+{
+    bool first = f == s->set->figures;
+
+    (void)snprintf(out, COMPARE_CELLS_FILE_BYTES, "set%s%.48s.%s", first ? "" : "-",
+                   first ? "" : f->name, end);
 }
 
 /* The table. */
@@ -365,7 +389,9 @@ static void view_one(const struct compare_cells *s, const struct run_cells_figur
         return;
     }
     for (uint32_t i = 0; i < cell->c->count; i++) {
-        view_run(s, f, index, i, out);
+        if (run_cells_shows(f, cell->c->runs[i].name)) {
+            view_run(s, f, index, i, out);
+        }
     }
 }
 
@@ -382,7 +408,7 @@ void compare_cells_view(const struct compare_cells *s, const struct run_cells_fi
               view_names(s) + 17, "value", "paper", "by paper", "by twin",
               cli_style(color, CLI_PLAIN));
     for (uint32_t i = 0; i < s->count; i++) {
-        if (s->cells[i].chosen) {
+        if (compare_cells_has(s, f, i)) {
             view_one(s, f, i, color, out);
         }
     }
@@ -423,15 +449,44 @@ static void csv_run(const struct compare_cells *s, const struct run_cells_figure
     text_add(out, "\n");
 }
 
+/* Named: with the name of the figure first. */
+static void csv_head(bool named, struct text *out)
+{
+    text_addf(out,
+              "%scell,on,run,end,value,paper_low,paper_high,by_paper,by_twin,clocks,time_s,"
+              "wan_bytes,total_usd,insignificant,objective\n",
+              named ? "figure," : "");
+}
+
+static void csv_rows(const struct compare_cells *s, const struct run_cells_figure *f, bool named,
+                     struct text *out)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct compare *c = s->cells[i].c;
+
+        for (uint32_t j = 0; c != NULL && j < c->count; j++) {
+            if (run_cells_shows(f, c->runs[j].name)) {
+                text_addf(out, "%s%s", named ? f->name : "", named ? "," : "");
+                csv_run(s, f, i, j, out);
+            }
+        }
+    }
+}
+
 void compare_cells_csv(const struct compare_cells *s, const struct run_cells_figure *f,
                        struct text *out)
 {
-    text_add(out, "cell,on,run,end,value,paper_low,paper_high,by_paper,by_twin,clocks,time_s,"
-                  "wan_bytes,total_usd,insignificant,objective\n");
-    for (uint32_t i = 0; i < s->count; i++) {
-        for (uint32_t j = 0; s->cells[i].c != NULL && j < s->cells[i].c->count; j++) {
-            csv_run(s, f, i, j, out);
-        }
+    csv_head(false, out);
+    csv_rows(s, f, false, out);
+}
+
+void compare_cells_csv_all(const struct compare_cells *s, struct text *out)
+{
+    bool named = s->set->figures_count > 1;
+
+    csv_head(named, out);
+    for (uint32_t i = 0; i < s->set->figures_count; i++) {
+        csv_rows(s, &s->set->figures[i], named, out);
     }
 }
 
@@ -482,7 +537,9 @@ static json_t *json_cell(const struct compare_cells *s, const struct run_cells_f
     json_t *runs = json_array();
 
     for (uint32_t i = 0; cell->c != NULL && i < cell->c->count; i++) {
-        (void)json_array_append_new(runs, json_run(s, f, index, i));
+        if (run_cells_shows(f, cell->c->runs[i].name)) {
+            (void)json_array_append_new(runs, json_run(s, f, index, i));
+        }
     }
     return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s?, s:o}", "name", cell->cell->name, "on",
                      cell->cell->local ? "local" : "sim", "state", states[cell->state], "why",
@@ -491,15 +548,51 @@ static json_t *json_cell(const struct compare_cells *s, const struct run_cells_f
                      "runs", runs);
 }
 
-json_t *compare_cells_json(const struct compare_cells *s)
+static json_t *json_cells(const struct compare_cells *s, const struct run_cells_figure *f)
 {
-    const struct run_cells_figure *f = s->set->figures;
     json_t *cells = json_array();
 
     for (uint32_t i = 0; i < s->count; i++) {
         (void)json_array_append_new(cells, json_cell(s, f, i));
     }
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "set", s->set->name, "about", f->about,
-                     "source", f->source, "show", run_cells_show_name(f->show), "base",
-                     s->set->base, "dir", s->dir, "cells", cells);
+    return cells;
+}
+
+/* What runs are compared with that are not with the base; NULL: there are none. */
+static json_t *json_against(const struct run_cells *set, const struct run_cells_figure *f)
+{
+    json_t *against = NULL;
+
+    for (uint32_t i = 0; i < set->runs_count; i++) {
+        if (f->against[i] != NULL) {
+            against = against == NULL ? json_object() : against;
+            (void)json_object_set_new(against, set->runs[i].name, json_string(f->against[i]));
+        }
+    }
+    return against;
+}
+
+static json_t *json_also(const struct compare_cells *s)
+{
+    json_t *also = s->set->figures_count > 1 ? json_array() : NULL;
+
+    for (uint32_t i = 1; i < s->set->figures_count; i++) {
+        const struct run_cells_figure *f = &s->set->figures[i];
+
+        (void)json_array_append_new(
+            also, json_pack("{s:s, s:s, s:s, s:s, s:o*, s:o}", "name", f->name, "about", f->about,
+                            "source", f->source, "show", run_cells_show_name(f->show), "against",
+                            json_against(s->set, f), "cells", json_cells(s, f)));
+    }
+    return also;
+}
+
+json_t *compare_cells_json(const struct compare_cells *s)
+{
+    const struct run_cells_figure *f = s->set->figures;
+
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o*, s:s, s:o, s:o*}", "set", s->set->name,
+                     "about", f->about, "source", f->source, "show", run_cells_show_name(f->show),
+                     "base", s->set->base, "against", json_against(s->set, f), "dir", s->dir,
+                     "cells", json_cells(s, f), "also", json_also(s));
 }

@@ -49,6 +49,7 @@ static const struct cells_key cells_keys[] = {
     {"base", NULL, RUN_YAML_TEXT},
     {"against", NULL, RUN_YAML_MAPPING},
     {"runs", NULL, RUN_YAML_MAPPING},
+    {"also", NULL, RUN_YAML_LIST},
     {"cells", "cells: [{name: NAME, file: FILE.yaml, only: [NAME]}]", RUN_YAML_LIST},
     {NULL, NULL, RUN_YAML_TEXT},
 };
@@ -63,6 +64,13 @@ static const struct cells_key cells_cell_keys[] = {
     {"twin", NULL, RUN_YAML_TEXT},
     {"paper", NULL, RUN_YAML_MAPPING},
     {NULL, NULL, RUN_YAML_TEXT},
+};
+
+static const struct cells_key cells_also_keys[] = {
+    {"name", "name: NAME", RUN_YAML_TEXT}, {"about", NULL, RUN_YAML_TEXT},
+    {"source", NULL, RUN_YAML_TEXT},       {"show", "show: saved", RUN_YAML_TEXT},
+    {"only", NULL, RUN_YAML_LIST},         {"against", NULL, RUN_YAML_MAPPING},
+    {"paper", NULL, RUN_YAML_MAPPING},     {NULL, NULL, RUN_YAML_TEXT},
 };
 
 /* "cells[3].only", or "only" at the top. */
@@ -154,16 +162,18 @@ static enum err cells_run(const struct cells_reader *c, struct topo_place place,
 }
 
 static enum err cells_only(struct cells_reader *c, const struct run_yaml *node, const char *path,
-                           struct run_cell *cell)
+                           const char ***only_out, uint32_t *count_out)
 {
+    const char **only;
+    uint32_t count = 0;
     enum err rc = OK;
 
     if (node->count == 0 || node->count > RUN_CELLS_RUNS_MAX) {
         return file_fail_at(&c->r, ERR_MALFORMED, node->place, path, "has to have 1 to %d runs",
                             RUN_CELLS_RUNS_MAX);
     }
-    cell->only = run_arena_alloc(c->r.arena, node->count, sizeof(*cell->only));
-    if (cell->only == NULL) {
+    only = run_arena_alloc(c->r.arena, node->count, sizeof(*only));
+    if (only == NULL) {
         return ERR_NOMEM;
     }
     for (const struct run_yaml *n = node->first; n != NULL && rc == OK; n = n->next) {
@@ -171,16 +181,18 @@ static enum err cells_only(struct cells_reader *c, const struct run_yaml *node, 
         if (rc == OK) {
             rc = cells_run(c, n->place, path, n->chars);
         }
-        for (uint32_t i = 0; i < cell->only_count && rc == OK; i++) {
-            if (strcmp(cell->only[i], n->chars) == 0) {
+        for (uint32_t i = 0; i < count && rc == OK; i++) {
+            if (strcmp(only[i], n->chars) == 0) {
                 rc = file_fail_at(&c->r, ERR_MALFORMED, n->place, path, "'%s' is there twice",
                                   n->chars);
             }
         }
         if (rc == OK) {
-            cell->only[cell->only_count++] = n->chars;
+            only[count++] = n->chars;
         }
     }
+    *only_out = only;
+    *count_out = count;
     return rc;
 }
 
@@ -194,7 +206,9 @@ static void cells_want(const struct run_cells *s, const char *run, bool *wanted)
     }
     wanted[at] = true;
     for (uint32_t i = 0; i < s->figures_count; i++) {
-        cells_want(s, run_cells_against(s, &s->figures[i], run), wanted);
+        if (run_cells_shows(&s->figures[i], run)) {
+            cells_want(s, run_cells_against(s, &s->figures[i], run), wanted);
+        }
     }
 }
 
@@ -230,7 +244,7 @@ static enum err cells_runs_of(struct cells_reader *c, const struct run_yaml *nod
     enum err rc = OK;
 
     if (only != NULL) {
-        rc = cells_only(c, only, cells_path(&path, at, "only"), cell);
+        rc = cells_only(c, only, cells_path(&path, at, "only"), &cell->only, &cell->only_count);
     } else if (c->s->runs_count == 0) {
         rc = file_fail_at(&c->r, ERR_MALFORMED, node->place, at,
                           "'only' is missing: add a line such as 'only: [plain-bsp, gaia-bsp]'");
@@ -290,8 +304,10 @@ static enum err cells_number(const struct cells_reader *c, const struct run_yaml
 }
 
 static enum err cells_paper(struct cells_reader *c, const struct run_yaml *node, const char *path,
-                            const struct run_cell *cell, struct run_cells_papers *papers)
+                            const struct run_cells_figure *f, uint32_t index)
 {
+    const struct run_cell *cell = &c->s->cells[index];
+    struct run_cells_papers *papers = &f->papers[index];
     struct run_cells_paper *paper = run_arena_alloc(c->r.arena, node->count + 1, sizeof(*paper));
     enum err rc = paper == NULL ? ERR_NOMEM : OK;
 
@@ -303,10 +319,11 @@ static enum err cells_paper(struct cells_reader *c, const struct run_yaml *node,
         for (uint32_t i = 0; i < cell->only_count; i++) {
             there = there || strcmp(cell->only[i], n->key) == 0;
         }
-        if (rc == OK && !there) {
+        if (rc == OK && (!there || !run_cells_shows(f, n->key))) {
             rc = file_fail_at(&c->r, ERR_MALFORMED, n->key_place, path,
-                              "'%s' is not among 'only': add it there, or leave it out here",
-                              n->key);
+                              "'%s' is not among 'only' of %s %s: add it there, or leave it out "
+                              "here",
+                              n->key, there ? "figure" : "cell", there ? f->name : cell->name);
         }
         if (rc == OK) {
             rc = cells_number(c, n, path, &paper[papers->count]);
@@ -331,18 +348,25 @@ static enum err cells_file(struct cells_reader *c, const struct run_yaml *node, 
     return cell->path == NULL ? ERR_NOMEM : OK;
 }
 
+/* It is the name of a folder or of files, too. */
 static enum err cells_name(const struct cells_reader *c, const struct run_yaml *node,
-                           const char *path, struct run_cell *cell)
+                           const char *path)
 {
-    enum err rc = OK;
+    bool good = topo_name_valid(node->chars) && node->chars[0] != '.' &&
+                strlen(node->chars) <= CELLS_NAME_MAX;
 
-    if (!topo_name_valid(node->chars) || node->chars[0] == '.' ||
-        strlen(node->chars) > CELLS_NAME_MAX) { /* It is the name of a folder, too. */
-        rc = file_fail_at(&c->r, ERR_MALFORMED, node->place, path,
-                          "'%.40s' is not a name: use 1 to %d of the characters A-Z a-z 0-9 . _ -, "
-                          "no point first",
-                          node->chars, CELLS_NAME_MAX);
-    }
+    return good ? OK
+                : file_fail_at(&c->r, ERR_MALFORMED, node->place, path,
+                               "'%.40s' is not a name: use 1 to %d of the characters A-Z a-z 0-9 "
+                               ". _ -, no point first",
+                               node->chars, CELLS_NAME_MAX);
+}
+
+static enum err cells_cell_name(const struct cells_reader *c, const struct run_yaml *node,
+                                const char *path, struct run_cell *cell)
+{
+    enum err rc = cells_name(c, node, path);
+
     for (const struct run_cell *other = c->s->cells; other < cell && rc == OK; other++) {
         if (strcmp(other->name, node->chars) == 0) {
             rc = file_fail_at(&c->r, ERR_MALFORMED, node->place, path,
@@ -380,7 +404,7 @@ static enum err cells_cell(struct cells_reader *c, const struct run_yaml *node, 
     }
     *cell = (struct run_cell){
         .about = cells_text(node, "about", ""), .twin = RUN_CELLS_MAX, .line = node->place.line};
-    rc = cells_name(c, run_yaml_get(node, "name"), cells_path(&path, at.chars, "name"), cell);
+    rc = cells_cell_name(c, run_yaml_get(node, "name"), cells_path(&path, at.chars, "name"), cell);
     if (rc == OK) {
         rc = cells_file(c, run_yaml_get(node, "file"), cells_path(&path, at.chars, "file"), cell);
     }
@@ -394,32 +418,41 @@ static enum err cells_cell(struct cells_reader *c, const struct run_yaml *node, 
     if (rc == OK) {
         rc = cells_on(c, node, cells_path(&path, at.chars, "on"), cell);
     }
-    return rc == OK && paper != NULL ? cells_paper(c, paper, cells_path(&path, at.chars, "paper"),
-                                                   cell, &c->s->figures[0].papers[index])
-                                     : rc;
+    return rc == OK && paper != NULL
+               ? cells_paper(c, paper, cells_path(&path, at.chars, "paper"), c->s->figures, index)
+               : rc;
 }
 
-/* Once all names are known. */
+/* The cell of that name, once all are known, unless it is the one of @index. */
+static enum err cells_find(const struct cells_reader *c, struct topo_place place, const char *path,
+                           const char *name, uint32_t index, uint32_t *found_out)
+{
+    const char *names[RUN_CELLS_MAX + 1] = {NULL};
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < c->s->count; i++) {
+        if (i != index && strcmp(c->s->cells[i].name, name) == 0) {
+            *found_out = i;
+            return OK;
+        }
+        if (i != index) {
+            names[count++] = c->s->cells[i].name;
+        }
+    }
+    return cells_no_word(c, place, path, name, index < RUN_CELLS_MAX ? "other cell" : "cell",
+                         names);
+}
+
 static enum err cells_twin(const struct cells_reader *c, const struct run_yaml *node,
                            uint32_t index)
 {
     const struct run_yaml *twin = run_yaml_get(node, "twin");
-    const char *names[RUN_CELLS_MAX + 1] = {NULL};
     struct file_path path;
-    uint32_t count = 0;
 
-    for (uint32_t i = 0; i < c->s->count && twin != NULL; i++) {
-        if (i != index) {
-            names[count++] = c->s->cells[i].name;
-        }
-        if (i != index && strcmp(c->s->cells[i].name, twin->chars) == 0) {
-            c->s->cells[index].twin = i;
-        }
-    }
     (void)snprintf(path.chars, sizeof(path.chars), "cells[%u].twin", index);
-    return twin == NULL || c->s->cells[index].twin < RUN_CELLS_MAX
-               ? OK
-               : cells_no_word(c, twin->place, path.chars, twin->chars, "other cell", names);
+    return twin == NULL ? OK
+                        : cells_find(c, twin->place, path.chars, twin->chars, index,
+                                     &c->s->cells[index].twin);
 }
 
 static enum err cells_all(struct cells_reader *c, const struct run_yaml *list)
@@ -594,6 +627,7 @@ static enum err cells_figure(struct cells_reader *c, const struct run_yaml *node
                              struct run_cells_figure *f)
 {
     const struct run_yaml *against = run_yaml_get(node, "against");
+    const struct run_yaml *only = run_yaml_get(node, "only");
     struct file_path path;
     enum err rc;
 
@@ -605,23 +639,86 @@ static enum err cells_figure(struct cells_reader *c, const struct run_yaml *node
         return ERR_NOMEM;
     }
     rc = cells_show(c, run_yaml_get(node, "show"), cells_path(&path, at, "show"), &f->show);
+    if (rc == OK && only != NULL) {
+        rc = cells_only(c, only, cells_path(&path, at, "only"), &f->only, &f->only_count);
+    }
     return rc == OK && against != NULL
                ? cells_against(c, against, cells_path(&path, at, "against"), f->against)
                : rc;
 }
 
+static enum err cells_also(struct cells_reader *c, const struct run_yaml *node, uint32_t index)
+{
+    struct run_cells *s = c->s;
+    const struct run_yaml *name = run_yaml_get(node, "name");
+    struct file_path at, path;
+    enum err rc;
+
+    (void)snprintf(at.chars, sizeof(at.chars), "also[%u]", index);
+    rc = cells_check(c, node, at.chars, cells_also_keys);
+    if (rc != OK) {
+        return rc;
+    }
+    (void)cells_path(&path, at.chars, "name");
+    rc = cells_name(c, name, path.chars);
+    for (uint32_t i = 0; i < s->figures_count && rc == OK; i++) {
+        if (strcmp(s->figures[i].name, name->chars) == 0) {
+            rc = file_fail_at(&c->r, ERR_MALFORMED, name->place, path.chars,
+                              "%s is called '%s' too: names have to differ",
+                              i == 0 ? "the set" : "another figure", name->chars);
+        }
+    }
+    s->figures[s->figures_count].name = name->chars;
+    return rc == OK ? cells_figure(c, node, at.chars, &s->figures[s->figures_count++]) : rc;
+}
+
 /* The first is what the set says itself. */
 static enum err cells_figures(struct cells_reader *c)
 {
-    struct run_cells *s = c->s;
+    const struct run_yaml *also = run_yaml_get(c->r.root, "also");
+    uint32_t index = 0;
+    enum err rc;
 
-    s->figures = run_arena_alloc(c->r.arena, 1, sizeof(*s->figures));
-    if (s->figures == NULL) {
+    if (also != NULL && (also->count == 0 || also->count > RUN_CELLS_ALSO_MAX)) {
+        return file_fail_at(&c->r, ERR_MALFORMED, also->place, "also",
+                            "has to have 1 to %d figures", RUN_CELLS_ALSO_MAX);
+    }
+    c->s->figures = run_arena_alloc(c->r.arena, 1 + RUN_CELLS_ALSO_MAX, sizeof(*c->s->figures));
+    if (c->s->figures == NULL) {
         return ERR_NOMEM;
     }
-    s->figures[0].name = s->name;
-    s->figures_count = 1;
-    return cells_figure(c, c->r.root, "", &s->figures[0]);
+    c->s->figures[0].name = c->s->name;
+    c->s->figures_count = 1;
+    rc = cells_figure(c, c->r.root, "", &c->s->figures[0]);
+    for (const struct run_yaml *n = also != NULL ? also->first : NULL; n != NULL && rc == OK;
+         n = n->next) {
+        rc = cells_also(c, n, index++);
+    }
+    return rc;
+}
+
+/* What the paper has for a figure after the first, by cell. */
+static enum err cells_papers(struct cells_reader *c, const struct run_yaml *node, uint32_t index)
+{
+    const struct run_yaml *paper = run_yaml_get(node, "paper");
+    struct file_path at, path;
+    enum err rc = OK;
+
+    (void)snprintf(at.chars, sizeof(at.chars), "also[%u].paper", index);
+    for (const struct run_yaml *n = paper != NULL ? paper->first : NULL; n != NULL && rc == OK;
+         n = n->next) {
+        uint32_t cell = 0;
+
+        (void)cells_path(&path, at.chars, n->key);
+        rc = cells_find(c, n->key_place, at.chars, n->key, RUN_CELLS_MAX, &cell);
+        if (rc == OK) {
+            rc = cells_kind(c, n, path.chars, RUN_YAML_MAPPING);
+        }
+        if (rc == OK) {
+            rc = cells_paper(c, n, path.chars, &c->s->figures[1 + index], cell);
+        }
+    }
+    return rc;
 }
 
 static enum err cells_head(struct cells_reader *c)
@@ -639,6 +736,8 @@ static enum err cells_head(struct cells_reader *c)
 static enum err cells_read(struct cells_reader *c)
 {
     struct file_reader *r = &c->r;
+    const struct run_yaml *also;
+    uint32_t index = 0;
     enum err rc = run_yaml_parse(r->arena, r->name, r->bytes, r->size, &r->root, r->text);
 
     if (rc == OK) {
@@ -648,7 +747,15 @@ static enum err cells_read(struct cells_reader *c)
         c->s = run_arena_alloc(r->arena, 1, sizeof(*c->s));
         rc = c->s == NULL ? ERR_NOMEM : cells_head(c);
     }
-    return rc == OK ? cells_all(c, run_yaml_get(r->root, "cells")) : rc;
+    if (rc == OK) {
+        rc = cells_all(c, run_yaml_get(r->root, "cells"));
+    }
+    also = rc == OK ? run_yaml_get(r->root, "also") : NULL;
+    for (const struct run_yaml *n = also != NULL ? also->first : NULL; n != NULL && rc == OK;
+         n = n->next) {
+        rc = cells_papers(c, n, index++);
+    }
+    return rc;
 }
 
 enum err run_cells_parse(const char *name, const char *folder, const char *bytes, size_t size,
@@ -718,6 +825,16 @@ const struct run_cells_run *run_cells_find(const struct run_cells *s, const char
         }
     }
     return NULL;
+}
+
+bool run_cells_shows(const struct run_cells_figure *figure, const char *run)
+{
+    uint32_t i = 0;
+
+    while (i < figure->only_count && strcmp(figure->only[i], run) != 0) {
+        i++;
+    }
+    return figure->only_count == 0 || i < figure->only_count;
 }
 
 const char *run_cells_against(const struct run_cells *s, const struct run_cells_figure *figure,

@@ -13,6 +13,7 @@
 enum {
     RUN_CELLS_BYTES_MAX = 1 << 18,
     RUN_CELLS_MAX = 64,
+    RUN_CELLS_ALSO_MAX = 8,      /* Figures after the first. */
     RUN_CELLS_RUNS_MAX = 24,     /* Of one cell, and of a set's own. */
     RUN_CELLS_SETTINGS_MAX = 24, /* Of one cell, and of one run. */
     RUN_CELLS_RUN_NAME_MAX = 32, /* Characters. */
@@ -50,10 +51,12 @@ struct run_cells_papers {
 
 /* What is shown of the runs. */
 struct run_cells_figure {
-    const char *name;
-    const char *about;
+    const char *name;   /* That of the set, if it is its first. */
+    const char *about;  /* May be empty. */
     const char *source; /* Where the paper's figures are from; may be empty. */
     enum run_cells_show show;
+    const char **only; /* Names of the runs that it has; none: it has all. */
+    uint32_t only_count;
     const char **against; /* By run of the set's own, what it is compared with; NULL: the base. */
     struct run_cells_papers *papers; /* By cell. */
 };
@@ -82,7 +85,7 @@ struct run_cell {
 
 struct run_cells {
     const char *name;
-    struct run_cells_figure *figures;
+    struct run_cells_figure *figures; /* At least one; all are of the same runs. */
     uint32_t figures_count;
     const char *base; /* A run, or "plain": of each run the plain one with its own barrier. */
     const struct run_cells_run *runs; /* Its own; then .base is one of them and sets the goal. */
@@ -113,6 +116,9 @@ const char *run_cells_show_name(enum run_cells_show show);
 
 /* The set's own run of that name, or NULL. */
 const struct run_cells_run *run_cells_find(const struct run_cells *s, const char *run);
+
+/* Is that run in the figure? */
+bool run_cells_shows(const struct run_cells_figure *figure, const char *run);
 
 /* What the figure compares that run with: another, or the set's base. */
 const char *run_cells_against(const struct run_cells *s, const struct run_cells_figure *figure,

@@ -23,14 +23,16 @@ static bool fuzz_has(const struct run_cell *cell, const char *run)
 static void fuzz_look_figure(const struct run_cells *s, const struct run_cells_figure *f)
 {
     CHECK(run_cells_show_name(f->show) != NULL && f->name[0] != '\0');
+    CHECK(f->only_count <= RUN_CELLS_RUNS_MAX && strchr(f->name, '/') == NULL);
     for (uint32_t i = 0; i < s->count; i++) {
         for (uint32_t j = 0; s->runs_count > 0 && j < s->cells[i].only_count; j++) {
-            CHECK(fuzz_has(&s->cells[i], run_cells_against(s, f, s->cells[i].only[j])));
+            CHECK(!run_cells_shows(f, s->cells[i].only[j]) ||
+                  fuzz_has(&s->cells[i], run_cells_against(s, f, s->cells[i].only[j])));
         }
         for (uint32_t j = 0; j < f->papers[i].count; j++) {
             const struct run_cells_paper *p = &f->papers[i].of[j];
 
-            CHECK(isfinite(p->low) && p->low <= p->high);
+            CHECK(isfinite(p->low) && p->low <= p->high && run_cells_shows(f, p->run));
             CHECK(s->runs_count == 0 || fuzz_has(&s->cells[i], p->run));
         }
     }
@@ -39,7 +41,8 @@ static void fuzz_look_figure(const struct run_cells *s, const struct run_cells_f
 static void fuzz_look(const struct run_cells *s)
 {
     CHECK(s->count >= 1 && s->count <= RUN_CELLS_MAX && s->name[0] != '\0' && s->base[0] != '\0');
-    CHECK(s->figures_count == 1 && s->runs_count <= RUN_CELLS_RUNS_MAX);
+    CHECK(s->figures_count >= 1 && s->figures_count <= 1 + RUN_CELLS_ALSO_MAX);
+    CHECK(s->runs_count <= RUN_CELLS_RUNS_MAX);
     CHECK(s->runs_count == 0 || run_cells_find(s, s->base) != NULL);
     for (uint32_t i = 0; i < s->runs_count; i++) {
         CHECK(s->runs[i].name[0] != '.' && strchr(s->runs[i].name, '/') == NULL);

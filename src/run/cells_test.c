@@ -136,6 +136,57 @@ static void test_a_run_can_be_compared_with_another_than_the_base(void **state)
     run_cells_free(s);
 }
 
+static const char several[] = "set: flow\n"
+                              "about: first\n"
+                              "show: speed\n"
+                              "base: plain\n"
+                              "runs: {low: {}, up: {}, plain: {}, other: {}, last: {}}\n"
+                              "also:\n"
+                              "  - {name: fig9, show: time}\n"
+                              "  - name: fig10\n"
+                              "    about: traffic\n"
+                              "    source: figure 10\n"
+                              "    show: saved\n"
+                              "    only: [up, low]\n"
+                              "    against: {low: other, other: last}\n"
+                              "    paper: {two: {low: 50%, up: [0.1, 0.2]}, one: {low: 40%}}\n"
+                              "cells:\n"
+                              "  - {name: one, file: one.yaml, only: [low]}\n"
+                              "  - {name: two, file: one.yaml, only: [low, up], paper: {low: 2}}\n";
+
+static void test_a_set_can_show_more_of_its_runs(void **state)
+{
+    struct run_cells *s = parse(several);
+    const struct run_cells_figure *first = &s->figures[0], *time = &s->figures[1],
+                                  *saved = &s->figures[2];
+
+    (void)state;
+    assert_int_equal(s->figures_count, 3);
+    assert_string_equal(first->name, "flow");
+    assert_true(run_cells_shows(first, "last"));
+    assert_string_equal(run_cells_against(s, first, "low"), "plain"); /* Each has its own. */
+    assert_true(run_cells_paper(first, 1, "low")->low == 2);
+    assert_null(run_cells_paper(first, 0, "low"));
+    assert_string_equal(time->name, "fig9");
+    assert_string_equal(time->about, "");
+    assert_string_equal(time->source, "");
+    assert_int_equal(time->show, RUN_SHOW_TIME);
+    assert_true(run_cells_shows(time, "plain"));
+    assert_null(run_cells_paper(time, 1, "low"));
+    assert_string_equal(saved->about, "traffic");
+    assert_string_equal(saved->source, "figure 10");
+    assert_int_equal(saved->show, RUN_SHOW_SAVED);
+    assert_true(run_cells_shows(saved, "low") && run_cells_shows(saved, "up"));
+    assert_false(run_cells_shows(saved, "plain"));
+    assert_string_equal(run_cells_against(s, saved, "low"), "other");
+    assert_string_equal(run_cells_against(s, saved, "up"), "plain");
+    assert_true(run_cells_paper(saved, 0, "low")->low == 0.4);
+    assert_true(run_cells_paper(saved, 1, "up")->high == 0.2);
+    assert_int_equal(s->cells[0].only_count, 3); /* Last is for one that is not shown. */
+    assert_string_equal(s->cells[0].only[2], "other");
+    run_cells_free(s);
+}
+
 static void test_without_a_word_it_is_as_by_default(void **state)
 {
     struct run_cells *s = parse("{set: x, show: time, cells: [{name: a, file: b, only: [lan]}]}");
@@ -258,6 +309,57 @@ static void test_what_runs_cannot_be_compared_with_is_refused_with_its_place(voi
                "f:5:10: against: has to be a mapping, but is a text");
 }
 
+static void refused_more(const char *line, const char *instead, const char *words)
+{
+    refused_of(several, line, instead, words);
+}
+
+static void test_figures_that_cannot_be_are_refused_with_their_place(void **state)
+{
+    char many[512] = "also:\n";
+    size_t size = strlen(many);
+
+    (void)state;
+    for (int i = 0; i < RUN_CELLS_ALSO_MAX - 1; i++) {
+        size +=
+            (size_t)snprintf(many + size, sizeof(many) - size, "  - {name: f%d, show: time}\n", i);
+    }
+    refused_more("also:\n", many, "f:7:3: also: has to have 1 to 8 figures");
+    refused_more("  - {name: fig9, show: time}\n", "  - fig9\n",
+                 "f:7:5: also[0]: has to be a mapping, but is a text");
+    refused_more("{name: fig9, ", "{nmae: fig9, ",
+                 "f:7:6: also[0].nmae: no such key: did you mean 'name'?");
+    refused_more("{name: fig9, ", "{", "f:7:5: also[0]: 'name' is missing: add a line such as");
+    refused_more(", show: time", "",
+                 "also[0]: 'show' is missing: add a line such as 'show: saved'");
+    refused_more("name: fig9", "name: a/b",
+                 "f:7:12: also[0].name: 'a/b' is not a name: use 1 to 48");
+    refused_more("name: fig10", "name: fig9",
+                 "f:8:11: also[1].name: another figure is called 'fig9' too: names have to differ");
+    refused_more("name: fig10", "name: flow", "also[1].name: the set is called 'flow' too");
+    refused_more("show: saved", "show: svaed",
+                 "f:11:11: also[1].show: there is no figure 'svaed': did you mean 'saved'?");
+    refused_more("show: saved", "show: by_lan", "also[1].show: a set with 'runs' has no lan");
+    refused_more("only: [up, low]", "only: [up, lwo]",
+                 "f:12:16: also[1].only: there is no run 'lwo': did you mean 'low'?");
+    refused_more("only: [up, low]", "only: []", "also[1].only: has to have 1 to 24 runs");
+    refused_more("only: [up, low]", "only: [up, up]", "also[1].only: 'up' is there twice");
+    refused_more("low: other", "low: othre",
+                 "f:13:20: also[1].against: there is no run 'othre': did you mean 'other'?");
+    refused_more("paper: {two", "paper: {tow",
+                 "f:14:13: also[1].paper: there is no cell 'tow': did you mean 'two'?");
+    refused_more("one: {low: 40%}", "one: 40%",
+                 "f:14:51: also[1].paper.one: has to be a mapping, but is a text");
+    refused_more("one: {low: 40%}", "one: {lwo: 40%}",
+                 "f:14:52: also[1].paper.one: there is no run 'lwo': did you mean 'low'?");
+    refused_more("one: {low: 40%}", "one: {plain: 40%}",
+                 "'plain' is not among 'only' of figure fig10: add it there, or leave it out here");
+    refused_more("one: {low: 40%}", "one: {up: 40%}", "'up' is not among 'only' of cell one: add");
+    refused_more("one: {low: 40%}", "one: {low: much}", "also[1].paper.one: has to be a number");
+    refused("base: plain\n", "base: plain\nalso: [{name: x, show: time, against: {lan: lan}}]\n",
+            "also[0].against: only a set with 'runs' can have it");
+}
+
 static void test_files_that_are_not_there_or_too_large_are_named(void **state)
 {
     static char much[RUN_CELLS_BYTES_MAX + 1];
@@ -294,6 +396,7 @@ static void test_no_memory_is_reported(void **state)
     no_memory_for(whole);
     no_memory_for(with_runs);
     no_memory_for(compared);
+    no_memory_for(several);
 }
 
 int main(void)
@@ -302,10 +405,12 @@ int main(void)
         cmocka_unit_test(test_a_set_says_what_is_run_and_what_a_paper_has),
         cmocka_unit_test(test_a_set_can_have_runs_of_its_own),
         cmocka_unit_test(test_a_run_can_be_compared_with_another_than_the_base),
+        cmocka_unit_test(test_a_set_can_show_more_of_its_runs),
         cmocka_unit_test(test_without_a_word_it_is_as_by_default),
         cmocka_unit_test(test_what_is_wrong_is_refused_with_its_place),
         cmocka_unit_test(test_runs_that_cannot_be_are_refused_with_their_place),
         cmocka_unit_test(test_what_runs_cannot_be_compared_with_is_refused_with_its_place),
+        cmocka_unit_test(test_figures_that_cannot_be_are_refused_with_their_place),
         cmocka_unit_test(test_files_that_are_not_there_or_too_large_are_named),
         cmocka_unit_test(test_no_memory_is_reported),
     };

@@ -270,6 +270,52 @@ def test_what_is_saved_and_where_time_goes_are_those_of_the_records(own):
         sum(w["read_s"] + w["end_s"] for w in workers) / len(workers))
 
 
+FIGURES = OWN.replace("cells:", """also:
+  - {name: fig9, about: less traffic, source: figure 9, show: saved, only: [halves],
+     paper: {first: {halves: 45%}}}
+  - {name: fig10, show: saved, only: [halves], against: {halves: loose}}
+  - {name: fig12, show: time}
+cells:""").replace("only: [loose]", "only: [halves]")
+
+
+def test_a_set_shows_several_figures_of_the_same_runs(own):
+    (own.folder / "own.yaml").write_text(FIGURES, encoding="utf-8")
+    answer = own.json("compare", "--set", "own", "-o", "out")
+    also = {figure["name"]: figure for figure in answer["also"]}
+    assert list(also) == ["fig9", "fig10", "fig12"]
+    assert list(runs_of(answer, "second")) == ["halves", "plain-bsp", "loose"]  # For figure 10.
+    for cell in ("first", "second"):
+        runs = {r["name"]: r for r in read(own.folder / "out" / cell / "compare.json")["runs"]}
+        sent = {}
+        for name in runs:
+            folder = own.folder / "out" / cell / name
+            folder = folder if folder.exists() else folder.with_name(f"{name}-converged")
+            sent[name] = read(folder / "summary.json")["bytes"]
+        for figure, other in (("fig9", "plain-bsp"), ("fig10", "loose")):
+            shown = runs_of(also[figure], cell)
+            assert list(shown) == ["halves"]
+            assert shown["halves"]["value"] == pytest.approx(1 - sent["halves"] / sent[other])
+        assert {n: r["value"] for n, r in runs_of(also["fig12"], cell).items()} == pytest.approx(
+            {n: r["time_s"] for n, r in runs_of(answer, cell).items()})
+    halves = runs_of(also["fig9"], "first")["halves"]
+    assert halves["by_paper"] == pytest.approx(halves["value"] / 0.45)
+    assert also["fig10"]["against"] == {"halves": "loose"}
+    assert len(read(own.folder / "out" / "set.json")["also"]) == 3
+    files = sorted(p.name for p in (own.folder / "out").iterdir() if p.is_file())
+    assert files == ["set-fig10.csv", "set-fig10.svg", "set-fig12.csv", "set-fig12.svg",
+                     "set-fig9.csv", "set-fig9.svg", "set.csv", "set.html", "set.json", "set.svg"]
+    text = own.ok("compare", "--set", "own", "-o", "out", "--resume")
+    assert text.index("own\n") < text.index("fig9: less traffic") < text.index("fig12\n")
+    assert "than plain-bsp; paper: figure 9" in text and "reached; by loose" in text
+    rows = list(csv.DictReader(own.ok("compare", "--set", "own", "-o", "out", "--resume",
+                                      "--csv").splitlines()))
+    assert [(r["figure"], r["cell"], r["run"]) for r in rows if r["figure"] != "fig12"] == [
+        *(("own", cell, run) for cell in ("first", "second")
+          for run in ("halves", "plain-bsp", "loose")),
+        *((figure, cell, "halves") for figure in ("fig9", "fig10")
+          for cell in ("first", "second"))]
+
+
 def test_what_a_set_s_own_runs_are_is_said(own):
     text = own.ok("compare", "--set", "own", "--dry-run", "--cell", "second")
     assert "run loose  --set sync.barrier=ssp  --set sync.staleness=3" in text
