@@ -26,6 +26,7 @@ enum run_barrier { RUN_BSP, RUN_SSP, RUN_TAP };
 enum run_order { RUN_ARRIVAL, RUN_FIXED };
 enum run_preset { RUN_GAIA, RUN_ASYNC };
 enum run_flow { RUN_FLOW_SAID, RUN_FLOW_PARAMETER }; /* Preset of a site: none, parameter-flow. */
+enum run_threshold { RUN_BOTH, RUN_LOW, RUN_UP };    /* Which of a chain's two counts. */
 enum run_weight { RUN_MEAN, RUN_SUM };
 enum run_leave_out { RUN_MAJORITY, RUN_ANY };
 enum run_layout {
@@ -156,6 +157,7 @@ struct run_sync {
     const char *push_said;
     const char *broadcast_said;
     const char *required_said;
+    enum run_threshold threshold;  /* Of one that is fixed the chains have only that. */
     struct node_sifting push;      /* What workers hold back, ... */
     struct node_sifting broadcast; /* ... and lanes. */
     uint64_t required_full;        /* Bytes per second, at full size, ... */

@@ -21,6 +21,8 @@ static const cyaml_strval_t schema_deliveries[] = {{"pull", NODE_PULL},
 static const cyaml_strval_t schema_orders[] = {{"arrival", RUN_ARRIVAL}, {"fixed", RUN_FIXED}};
 static const cyaml_strval_t schema_presets[] = {{"gaia", RUN_GAIA}, {"async", RUN_ASYNC}};
 static const cyaml_strval_t schema_flows[] = {{"parameter-flow", RUN_FLOW_PARAMETER}};
+static const cyaml_strval_t schema_thresholds[] = {
+    {"both", RUN_BOTH}, {"low", RUN_LOW}, {"up", RUN_UP}};
 static const cyaml_strval_t schema_goals[] = {{"speed", ASP_SPEED}, {"cost", ASP_COST}};
 static const cyaml_strval_t schema_weights[] = {{"mean", RUN_MEAN}, {"sum", RUN_SUM}};
 static const cyaml_strval_t schema_leaves[] = {{"majority", RUN_MAJORITY}, {"any", RUN_ANY}};
@@ -207,6 +209,8 @@ static const cyaml_schema_field_t schema_sync_fields[] = {
                            CYAML_UNLIMITED),
     CYAML_FIELD_STRING_PTR("required", OPTIONAL, struct run_sync, required_said, 0,
                            CYAML_UNLIMITED),
+    CYAML_FIELD_ENUM("threshold", CHOICE, struct run_sync, threshold, schema_thresholds,
+                     CYAML_ARRAY_LEN(schema_thresholds)),
     CYAML_FIELD_MAPPING("tree", OPTIONAL, struct run_sync, tree, schema_tree_fields),
     CYAML_FIELD_END,
 };

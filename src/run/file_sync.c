@@ -104,31 +104,12 @@ static enum err sync_chains(struct file_reader *r)
                     : rc;
 }
 
-/* Two thresholds, and what it takes to choose: one is of no use without the other. */
-static enum err sync_required(struct file_reader *r)
+static enum err sync_rate(struct file_reader *r)
 {
     struct run_sync *s = &r->f->sync;
-    bool pushed = node_sifting_moves(&s->push), sent = node_sifting_moves(&s->broadcast);
     struct err_text why = {""};
     struct units_text most;
 
-    if (s->required_said == NULL) {
-        return !pushed && !sent
-                   ? OK
-                   : file_fail(r, ERR_MALFORMED,
-                               s->filter_said != NULL ? "sync.filter"
-                               : pushed               ? "sync.push"
-                                                      : "sync.broadcast",
-                               "has two thresholds, and nothing says when links are too slow for "
-                               "the lower one: write 'required: RATE', or one threshold "
-                               "(delta=NUMBER)");
-    }
-    if (!pushed && !sent) {
-        return file_fail(r, ERR_MALFORMED, "sync.required",
-                         "chooses between two thresholds, and no chain has two: write "
-                         "low=NUMBER,up=NUMBER in it instead of delta=NUMBER, or leave required "
-                         "out");
-    }
     if (units_rate_parse(s->required_said, &s->required_full, &why) != OK) {
         return file_fail(r, ERR_MALFORMED, "sync.required", "%.300s", why.text);
     }
@@ -140,6 +121,52 @@ static enum err sync_required(struct file_reader *r)
                          units_rate_print(TOPO_RATE_MAX, &most));
     }
     return OK;
+}
+
+/* One of the two counts, whatever the network is like: then there is nothing to be chosen. */
+static void sync_fix(struct run_sync *s)
+{
+    struct codec_chain *const chains[] = {&s->push.chain, &s->broadcast.chain};
+
+    for (size_t i = 0; i < sizeof(chains) / sizeof(chains[0]); i++) {
+        chains[i]->low = s->threshold == RUN_UP ? chains[i]->up : chains[i]->low;
+        chains[i]->up = s->threshold == RUN_LOW ? chains[i]->low : chains[i]->up;
+    }
+    if (s->threshold != RUN_BOTH) {
+        s->required = s->required_full = 0;
+    }
+}
+
+/* Two thresholds, and what it takes to choose: one is of no use without the other. */
+static enum err sync_required(struct file_reader *r)
+{
+    struct run_sync *s = &r->f->sync;
+    bool pushed = node_sifting_moves(&s->push), sent = node_sifting_moves(&s->broadcast);
+
+    if (!pushed && !sent && s->threshold != RUN_BOTH) {
+        return file_fail(r, ERR_MALFORMED, "sync.threshold",
+                         "is one of two thresholds, and no chain has two: write "
+                         "low=NUMBER,up=NUMBER in it instead of delta=NUMBER, or leave threshold "
+                         "out");
+    }
+    if (s->required_said == NULL) {
+        return (!pushed && !sent) || s->threshold != RUN_BOTH
+                   ? OK
+                   : file_fail(r, ERR_MALFORMED,
+                               s->filter_said != NULL ? "sync.filter"
+                               : pushed               ? "sync.push"
+                                                      : "sync.broadcast",
+                               "has two thresholds, and nothing says when links are too slow for "
+                               "the lower one: write 'required: RATE', or one threshold "
+                               "(delta=NUMBER, or 'threshold: low')");
+    }
+    if (!pushed && !sent) {
+        return file_fail(r, ERR_MALFORMED, "sync.required",
+                         "chooses between two thresholds, and no chain has two: write "
+                         "low=NUMBER,up=NUMBER in it instead of delta=NUMBER, or leave required "
+                         "out");
+    }
+    return sync_rate(r);
 }
 
 static enum err sync_tree(struct file_reader *r)
@@ -179,6 +206,7 @@ enum err file_sync(struct file_reader *r)
     }
     if (rc == OK) {
         rc = sync_required(r);
+        sync_fix(&r->f->sync);
     }
     return rc == OK ? sync_tree(r) : rc;
 }

@@ -131,6 +131,12 @@ static void test_what_is_printed_is_read_the_same(void **state)
                 "snappy\", required: 33mbit, tree: {degree: 5, depth: 3, leaf_cost: 0}}\n");
     check_print(HEAD "sync: {delivery: broadcast, tree: {leaf_cost: 0.1}}\n" REST,
                 "order: arrival, tree: {degree: 5, depth: 3, leaf_cost: 0.100000001}}\n");
+    check_print(HEAD "sync: {delivery: broadcast, threshold: low, required: 33mbit, push: "
+                     "'dvf:low=1,up=2', broadcast: 'norm:low=3,up=4'}\n" REST,
+                "order: arrival, push: \"dvf:delta=1 | auto\", broadcast: \"norm:delta=3 | "
+                "auto\"}\n");
+    check_print(HEAD "sync: {threshold: up, push: 'dvf:low=1,up=2'}\n" REST,
+                "order: arrival, push: \"dvf:delta=2 | auto\"}\n");
     check_print(HEAD "sync: {push: all}\n" REST, "order: arrival, push: \"auto\"}\n");
 }
 
@@ -165,7 +171,15 @@ static const struct wrong {
      "5:53: sync.filter: is push and broadcast at once: leave it out, or leave out both"},
     {"push: " TWO, "5:14: sync.push: has two thresholds, and nothing says when links are too "
                    "slow for the lower one: write 'required: RATE', or one threshold "
-                   "(delta=NUMBER)"},
+                   "(delta=NUMBER, or 'threshold: low')"},
+    {"threshold: up, push: dvf:delta=1",
+     "5:19: sync.threshold: is one of two thresholds, and no chain has two: write "
+     "low=NUMBER,up=NUMBER in it instead of delta=NUMBER, or leave threshold out"},
+    {"threshold: high, push: " TWO, "5:19: sync.threshold: 'high' is not one of both, low, up"},
+    {"threshold: up, required: 1mb, push: " TWO,
+     "5:33: sync.required: '1mb' is not a rate: write a number and its unit (bit, kbit, mbit, "
+     "gbit, tbit, B/s, kB/s, MB/s, GB/s, TB/s, KiB/s, MiB/s, GiB/s or TiB/s), such as "
+     "100mbit"},
     {"required: 1mbit, push: dvf:delta=1",
      "5:18: sync.required: chooses between two thresholds, and no chain has two: write "
      "low=NUMBER,up=NUMBER in it instead of delta=NUMBER, or leave required out"},
