@@ -141,6 +141,7 @@ static bool node_deliver_apply(struct node_lane *l, uint32_t chunk, uint64_t ver
     const struct table_schema *schema =
         table_store_schema(l->tables, table_store_table(l->tables, chunk));
     bool broadcast = l->config.site.delivery == NODE_BROADCAST;
+    float share = node_mirror_share(l->mirror, schema);
 
     if (broadcast && l->config.site.broadcast.on) {
         return node_deliver_sifted(l, chunk, version);
@@ -148,14 +149,17 @@ static bool node_deliver_apply(struct node_lane *l, uint32_t chunk, uint64_t ver
     if (c->accum.sum == NULL) {
         return false;
     }
-    if (broadcast) {
+    if (broadcast && share != 1.0F) {
+        table_accum_settle(&c->accum, schema, number, share); /* Workers know of no shares. */
+        share = 1.0F;
+    } else if (broadcast) {
         table_accum_densify(&c->accum, schema, number); /* Before: both ends apply the same. */
     }
     obs_counter_add(l->counters.kept,
-                    table_accum_apply_tracked(
-                        &c->accum, schema, number, version, node_mirror_share(l->mirror, schema),
-                        table_store_values(l->tables, chunk), table_store_state(l->tables, chunk),
-                        node_mirror_held(l->mirror, chunk)));
+                    table_accum_apply_tracked(&c->accum, schema, number, version, share,
+                                              table_store_values(l->tables, chunk),
+                                              table_store_state(l->tables, chunk),
+                                              node_mirror_held(l->mirror, chunk)));
     if (broadcast) {
         node_deliver_sum(l, chunk, version);
     }

@@ -4,7 +4,6 @@
 
 #include "node/lane_state.h"
 #include "obs/metric.h"
-#include "table/kernel.h"
 #include "wire/broadcast.h"
 
 /* Where the round's update is taken from. The sum of what is entered is what counts, so it is made
@@ -13,16 +12,14 @@ static float *sifted_fold(struct node_lane *l, uint32_t chunk, const struct tabl
 {
     struct node_chunk *c = l->chunks[chunk];
     uint32_t elements = table_store_elements(l->tables, chunk);
-    float scale = table_accum_scale(schema->combine, c->accum.weight);
     float *sum;
 
     if (c->accum.sum == NULL) {
         return c->residual;
     }
-    table_accum_densify(&c->accum, schema, table_store_chunk(l->tables, chunk));
+    table_accum_settle(&c->accum, schema, table_store_chunk(l->tables, chunk),
+                       node_mirror_share(l->mirror, schema));
     sum = (float *)(void *)buf_bytes(c->accum.sum);
-    table_scale(&scale, node_mirror_share(l->mirror, schema), 1);
-    table_scale(sum, scale, elements);
     if (c->residual == NULL) {
         return sum;
     }

@@ -185,6 +185,22 @@ float table_accum_scale(enum table_combine combine, uint32_t weight)
     return combine == TABLE_SUM || weight == 0 ? 1.0f : 1.0f / (float)weight;
 }
 
+static float accum_scale(const struct table_accum *a, const struct table_schema *s, float share)
+{
+    float scale = table_accum_scale(s->combine, a->weight);
+
+    table_scale(&scale, share, 1); /* Rounded as everything else here is. */
+    return scale;
+}
+
+void table_accum_settle(struct table_accum *a, const struct table_schema *s, uint32_t chunk,
+                        float share)
+{
+    table_accum_densify(a, s, chunk);
+    table_scale(accum_floats(a), accum_scale(a, s, share), table_chunk_size(s, chunk));
+    a->weight = 1;
+}
+
 /* Rows that follow each other are applied in one go. */
 static uint32_t accum_apply_rows(const struct table_accum *a, const struct table_schema *s,
                                  uint32_t rows, uint64_t clock, float scale, float *values,
@@ -213,9 +229,8 @@ uint32_t table_accum_apply_tracked(const struct table_accum *a, const struct tab
                                    float *state, float *held)
 {
     uint32_t count = table_chunk_size(s, chunk);
-    float scale = table_accum_scale(s->combine, a->weight);
+    float scale = accum_scale(a, s, share);
 
-    table_scale(&scale, share, 1); /* Rounded as everything else here is. */
     if (a->touched != NULL) {
         return accum_apply_rows(a, s, count / s->width, clock, scale, values, state, held);
     }

@@ -49,6 +49,11 @@ void table_accum_densify(struct table_accum *a, const struct table_schema *s, ui
 /* By what the sum is multiplied when it is applied. */
 float table_accum_scale(enum table_combine combine, uint32_t weight);
 
+/* Make of the sum what is entered: densified, and multiplied by its scale and @share, each product
+ * rounded. It weighs 1 then, so whoever applies it enters the same bits. */
+void table_accum_settle(struct table_accum *a, const struct table_schema *s, uint32_t chunk,
+                        float share);
+
 /* Apply it to the values as round @clock. Returns how many elements kept their old value. */
 uint32_t table_accum_apply(const struct table_accum *a, const struct table_schema *s,
                            uint32_t chunk, uint64_t clock, float *values, float *state);

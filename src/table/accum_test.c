@@ -150,6 +150,39 @@ static void test_a_sum_is_what_was_added_in_any_mix_of_dense_and_rows(void **sta
     buf_pool_destroy(pool);
 }
 
+/* Shares that are no powers of two: what is settled is applied to the same bits by everybody. */
+static void test_a_settled_sum_weighs_one_and_is_what_is_entered(void **state)
+{
+    static const char *const combines[] = {"sum", "mean", "samples"};
+    struct buf_pool *pool;
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng, 8);
+    assert_int_equal(buf_pool_create(1 << 24, &pool), OK);
+    for (uint32_t run = 0; run < RUNS; run++) {
+        struct table_schema s = schema_of("add", combines[run % 3]);
+        float share = 1.0F / (float)(1 + run % 7);
+        float values[ELEMENTS] = {0};
+        struct table_accum a = {0};
+        struct model m = {.dense = false};
+        float scale;
+
+        one_update(&rng, &a, &m, &s, pool);
+        one_update(&rng, &a, &m, &s, pool);
+        scale = table_accum_scale(s.combine, a.weight) * share;
+        table_accum_settle(&a, &s, 0, share);
+        assert_int_equal(a.weight, 1);
+        assert_int_equal(a.count, 2);
+        assert_int_equal(table_accum_apply(&a, &s, 0, 1, values, NULL), 0);
+        for (uint32_t i = 0; i < ELEMENTS; i++) {
+            assert_true(values[i] == (float)m.sum[i] * scale);
+        }
+        table_accum_clear(&a);
+    }
+    buf_pool_destroy(pool);
+}
+
 static void test_applying_leaves_rows_alone_that_nobody_touched(void **state)
 {
     struct table_schema s = schema_of("momentum lr=1 mu=0.5", "sum");
@@ -292,6 +325,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_sum_is_what_was_added_in_any_mix_of_dense_and_rows),
+        cmocka_unit_test(test_a_settled_sum_weighs_one_and_is_what_is_entered),
         cmocka_unit_test(test_applying_leaves_rows_alone_that_nobody_touched),
         cmocka_unit_test(test_what_is_added_to_touched_rows_is_held_and_the_others_are_not),
         cmocka_unit_test(test_a_share_of_one_and_nothing_held_is_the_plain_way),
