@@ -15,6 +15,7 @@
 enum {
     VIEW_LINE_BYTES = 1024,
     VIEW_CELL_BYTES = 32,
+    VIEW_SENT_CHARS = 13, /* A column. */
     VIEW_REASONS_MAX = 5,
     VIEW_REASON_LINES_MAX = 4,
     VIEW_LANES_MAX = 8,
@@ -47,6 +48,12 @@ struct view_sifted {
     int64_t link; /* The slowest, bytes per second; zero: not known. */
 };
 
+/* What workers passed on to other workers. */
+struct view_passed {
+    bool known;
+    int64_t frames, bytes, dropped;
+};
+
 /* A worker as all lanes together see it. */
 struct view_member {
     const char *name;
@@ -58,6 +65,7 @@ struct view_member {
     int64_t rtt_us;
     int64_t delivery;
     struct view_sifted sifted;
+    struct view_passed passed;
 };
 
 struct view_members {
@@ -161,6 +169,16 @@ static void view_join_sifted(struct view_sifted *sum, const struct view_sifted *
         more->link > 0 && (sum->link == 0 || more->link < sum->link) ? more->link : sum->link;
 }
 
+static void view_add_passed(struct view_passed *sum, const json_t *member)
+{
+    const json_t *passed = json_object_get(member, "passed");
+
+    sum->known = sum->known || passed != NULL;
+    sum->frames += why_number(passed, "frames");
+    sum->bytes += why_number(passed, "bytes");
+    sum->dropped += why_number(passed, "dropped");
+}
+
 static struct view_member *view_find(struct view_members *all, const char *name)
 {
     for (uint32_t i = 0; i < all->count; i++) {
@@ -198,6 +216,7 @@ static void view_add_member(struct view_members *all, const json_t *status, cons
     m->rtt_us = why_number(member, "rtt_us") > m->rtt_us ? why_number(member, "rtt_us") : m->rtt_us;
     m->delivery += why_number(member, "delivery");
     view_add_sifted(&m->sifted, member);
+    view_add_passed(&m->passed, member);
 }
 
 static int view_by_rank(const void *a, const void *b)
@@ -427,6 +446,28 @@ static void view_tree_line(struct view_out *o)
     }
 }
 
+/* What of that went through workers. */
+static void view_passed_line(struct view_out *o, const struct view_members *all)
+{
+    struct view_passed sum = {0};
+    char bytes[VIEW_CELL_BYTES];
+
+    for (uint32_t i = 0; i < all->count; i++) {
+        const struct view_passed *p = &all->list[i].passed;
+
+        sum.known = sum.known || p->known;
+        sum.frames += p->frames;
+        sum.bytes += p->bytes;
+        sum.dropped += p->dropped;
+    }
+    if (sum.known) {
+        view_putf(o, sum.dropped > 0 ? CLI_DOUBTFUL : CLI_PLAIN,
+                  "workers passed on %s in %" PRId64 " frames; %" PRId64
+                  " dropped for want of room",
+                  view_si((double)sum.bytes, "B", bytes), sum.frames, sum.dropped);
+    }
+}
+
 static void view_sifted_lines(struct view_out *o, const struct view_members *all)
 {
     struct view_sifted workers = {0}, lanes = {0};
@@ -461,6 +502,7 @@ static void view_head(struct view_out *o, const struct view_members *all)
     view_settings(o, first);
     view_sifted_lines(o, all);
     view_tree_line(o);
+    view_passed_line(o, all);
 }
 
 static enum cli_style view_style(const struct view_member *m)
@@ -471,15 +513,49 @@ static enum cli_style view_style(const struct view_member *m)
                                                    : CLI_FAINT;
 }
 
-static void view_member_line(struct view_out *o, const struct view_member *m)
+/* Columns that not every site has. */
+struct view_columns {
+    bool sent, passed;
+};
+
+static struct view_columns view_columns(const struct view_members *all)
 {
-    char heard[VIEW_CELL_BYTES], rtt[VIEW_CELL_BYTES] = "-", rank[VIEW_CELL_BYTES] = "-";
-    char state[VIEW_CELL_BYTES], rate[VIEW_CELL_BYTES], sent[VIEW_CELL_BYTES] = "";
+    struct view_columns c = {.sent = false};
+
+    for (uint32_t i = 0; i < all->count; i++) {
+        c.sent = c.sent || all->list[i].sifted.count > 0;
+        c.passed = c.passed || all->list[i].passed.known;
+    }
+    return c;
+}
+
+/* "   10.0 % up    12.3 MB, 2 dropped" */
+static void view_more_cells(const struct view_member *m, struct view_columns c, struct text *out)
+{
+    char cell[VIEW_CELL_BYTES] = "";
 
     if (m->sifted.count > 0) {
-        (void)snprintf(sent, sizeof(sent), "  %5.1f %% %s", view_sent(&m->sifted),
+        (void)snprintf(cell, sizeof(cell), "  %5.1f %% %s", view_sent(&m->sifted),
                        m->sifted.upper > 0 ? "up" : "low");
     }
+    text_addf(out, "%-*s", c.sent && m->passed.known ? VIEW_SENT_CHARS : 0, cell);
+    if (m->passed.known) {
+        text_addf(out, "  %9s", view_si((double)m->passed.bytes, "B", cell));
+    }
+    if (m->passed.dropped > 0) {
+        text_addf(out, ", %" PRId64 " dropped", m->passed.dropped);
+    }
+}
+
+static void view_member_line(struct view_out *o, const struct view_member *m,
+                             struct view_columns columns)
+{
+    char heard[VIEW_CELL_BYTES], rtt[VIEW_CELL_BYTES] = "-", rank[VIEW_CELL_BYTES] = "-";
+    char state[VIEW_CELL_BYTES], rate[VIEW_CELL_BYTES], more[VIEW_CELL_BYTES * 3];
+    struct text t;
+
+    text_init_fixed(&t, more, sizeof(more));
+    view_more_cells(m, columns, &t);
     if (m->rtt_us > 0) {
         (void)snprintf(rtt, sizeof(rtt), "%.1f ms", (double)m->rtt_us / 1e3);
     }
@@ -493,30 +569,24 @@ static void view_member_line(struct view_out *o, const struct view_member *m)
     }
     view_putf(o, view_style(m), "%-16.16s %4s %8" PRId64 "  %-12.12s %8s %9s %10s%s", m->name, rank,
               m->clock == INT64_MAX ? 0 : m->clock, state, view_seconds(m->silent_ms, heard), rtt,
-              view_si((double)m->delivery, "B/s", rate), sent);
-}
-
-static bool view_sifts(const struct view_members *all)
-{
-    for (uint32_t i = 0; i < all->count; i++) {
-        if (all->list[i].sifted.count > 0) {
-            return true;
-        }
-    }
-    return false;
+              view_si((double)m->delivery, "B/s", rate), more);
 }
 
 /* Those that matter first, if there is no room for all. */
 static void view_member_lines(struct view_out *o, const struct view_members *all, int room)
 {
+    struct view_columns columns = view_columns(all);
     uint32_t shown = 0;
 
     if (all->count == 0 || room < 2) {
         return;
     }
     view_putf(o, CLI_FAINT,
-              "WORKER           RANK    CLOCK  STATE           HEARD       RTT       RATE%s",
-              view_sifts(all) ? "     SENT" : "");
+              "WORKER           RANK    CLOCK  STATE           HEARD       RTT       RATE%s%s",
+              columns.sent ? "     SENT" : "",
+              !columns.passed ? ""
+              : columns.sent  ? "         PASSED"
+                              : "     PASSED");
     room--;
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < all->count; i++) {
@@ -529,7 +599,7 @@ static void view_member_lines(struct view_out *o, const struct view_members *all
             if ((int)all->count > room && (int)shown >= room - 1) {
                 continue;
             }
-            view_member_line(o, m);
+            view_member_line(o, m, columns);
             shown++;
         }
     }
@@ -811,6 +881,13 @@ static json_t *view_sifted_json(const struct view_sifted *s)
                            (json_int_t)s->kept, "link_bytes_per_s", (json_int_t)s->link);
 }
 
+static json_t *view_passed_json(const struct view_passed *p)
+{
+    return !p->known ? NULL
+                     : json_pack("{s:I, s:I, s:I}", "frames", (json_int_t)p->frames, "bytes",
+                                 (json_int_t)p->bytes, "dropped", (json_int_t)p->dropped);
+}
+
 static json_t *view_members_json(const struct view_members *all)
 {
     json_t *out = json_array();
@@ -819,13 +896,13 @@ static json_t *view_members_json(const struct view_members *all)
         const struct view_member *m = &all->list[i];
 
         (void)json_array_append_new(
-            out,
-            json_pack("{s:s, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:o*}", "name", m->name, "rank",
-                      (json_int_t)m->rank, "clock",
-                      (json_int_t)(m->clock == INT64_MAX ? 0 : m->clock), "state", view_state(m),
-                      "silent_ms", (json_int_t)m->silent_ms, "rtt_us", (json_int_t)m->rtt_us,
-                      "behind_chunks", (json_int_t)m->behind_chunks, "delivery",
-                      (json_int_t)m->delivery, "sifted", view_sifted_json(&m->sifted)));
+            out, json_pack("{s:s, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:o*, s:o*}", "name", m->name,
+                           "rank", (json_int_t)m->rank, "clock",
+                           (json_int_t)(m->clock == INT64_MAX ? 0 : m->clock), "state",
+                           view_state(m), "silent_ms", (json_int_t)m->silent_ms, "rtt_us",
+                           (json_int_t)m->rtt_us, "behind_chunks", (json_int_t)m->behind_chunks,
+                           "delivery", (json_int_t)m->delivery, "sifted",
+                           view_sifted_json(&m->sifted), "passed", view_passed_json(&m->passed)));
     }
     return out;
 }

@@ -135,6 +135,43 @@ static void test_what_is_held_back_is_shown(void **state)
     json_decref(now);
 }
 
+/* What workers pass on to each other, and that one of them has no room for all of it. */
+static void test_what_workers_pass_on_is_shown(void **state)
+{
+    static char screen[SCREEN_BYTES];
+    json_t *now = json_of(
+        "{'site': 'home', 'lanes': [{'lane': 0, 'address': 'tcp://h:7400', 'status': {'server': "
+        "'s0', 'lane': 0, 'lanes': 1, 'barrier': 'bsp', 'delivery': 'broadcast', 'version': 9, "
+        "'tree': {'direct': 1, 'fed': 2, 'trees': 3, 'detours': 4}, 'members': ["
+        "{'name': 'w0', 'rank': 0, 'state': 'in', 'up': true, 'clock': 9, 'passed': {'frames': 60, "
+        "'bytes': 12300000, 'dropped': 2}, 'sifted': {'elements': 100, 'kept': 10, 'upper': true, "
+        "'threshold': 0.0025, 'link_bytes_per_s': 5000000}},"
+        "{'name': 'w1', 'rank': 1, 'state': 'in', 'up': true, 'clock': 9, 'passed': {'frames': 0, "
+        "'bytes': 0, 'dropped': 0}},"
+        "{'name': 'w2', 'rank': 2, 'state': 'in', 'up': true, 'clock': 9}]}}]}");
+    struct view v = {.now = now, .time = "", .width = 120, .height = 40};
+    json_t *json = view_json(&v);
+    const json_t *members = json_object_get(json, "members");
+    const json_t *passed = json_object_get(json_array_get(members, 0), "passed");
+
+    (void)state;
+    screen_of(&v, screen);
+    assert_non_null(strstr(screen, "\nsums go by trees: 2 of 3 ways to workers are through other "
+                                   "workers, 4 detours so far\n"
+                                   "workers passed on 12.3 MB in 60 frames; 2 dropped for want of "
+                                   "room\n"));
+    assert_non_null(strstr(screen, "RATE     SENT         PASSED\n"));
+    assert_non_null(strstr(screen, "0 B/s   10.0 % up     12.3 MB, 2 dropped\n"));
+    assert_non_null(strstr(screen, "0 B/s                     0 B\n"));
+    assert_non_null(strstr(screen, "0 B/s\n\nLANE"));
+    assert_int_equal(json_integer_value(json_object_get(passed, "bytes")), 12300000);
+    assert_int_equal(json_integer_value(json_object_get(passed, "frames")), 60);
+    assert_int_equal(json_integer_value(json_object_get(passed, "dropped")), 2);
+    assert_null(json_object_get(json_array_get(members, 2), "passed"));
+    json_decref(json);
+    json_decref(now);
+}
+
 static void test_without_a_report_before_there_are_no_rates(void **state)
 {
     static char screen[SCREEN_BYTES];
@@ -348,6 +385,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_screen_has_everything),
         cmocka_unit_test(test_what_is_held_back_is_shown),
+        cmocka_unit_test(test_what_workers_pass_on_is_shown),
         cmocka_unit_test(test_without_a_report_before_there_are_no_rates),
         cmocka_unit_test(test_counters_that_go_back_have_no_rate),
         cmocka_unit_test(test_it_fits_every_terminal),

@@ -14,6 +14,7 @@
 #include "node/look.h"
 #include "node/mirror.h"
 #include "node/sift.h"
+#include "node/worker.h"
 #include "sync/feeding.h"
 #include "table/accum.h"
 #include "table/chunk.h"
@@ -164,6 +165,8 @@ struct node_name {
         double objective_sum, objective_count, correct, tested;
         bool sifts; /* The next is known. */
         struct node_sift_state sifted;
+        bool passes; /* The next is known. */
+        struct node_passed passed;
     } report;
 };
 

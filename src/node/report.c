@@ -15,6 +15,23 @@ json_t *node_report_to_json(const struct node_report *r)
                      "correct", r->correct, "tested", r->tested);
 }
 
+json_t *node_passed_to_json(const struct node_passed *passed)
+{
+    return json_pack("{s:I, s:I, s:I}", "frames", (json_int_t)passed->frames, "bytes",
+                     (json_int_t)passed->bytes, "dropped", (json_int_t)passed->dropped);
+}
+
+bool node_passed_from_json(const json_t *fields, struct node_passed *out)
+{
+    if (!json_is_object(fields) || !node_json_u64(fields, "frames", INT64_MAX, 0, &out->frames) ||
+        !node_json_u64(fields, "bytes", INT64_MAX, 0, &out->bytes) ||
+        !node_json_u64(fields, "dropped", INT64_MAX, 0, &out->dropped)) {
+        *out = (struct node_passed){0};
+        return false;
+    }
+    return true;
+}
+
 static bool report_number(const json_t *fields, const char *key, double *out)
 {
     const json_t *value = json_object_get(fields, key);
@@ -90,8 +107,11 @@ bool node_report_take(struct node_lane *l, uint32_t rank, const json_t *fields, 
         return false;
     }
     in.sifts = node_sift_state_from_json(json_object_get(fields, "sifted"), &in.sifted);
+    in.passes = node_passed_from_json(json_object_get(fields, "passed"), &in.passed);
     report->sifts = in.sifts;
     report->sifted = in.sifted;
+    report->passes = in.passes;
+    report->passed = in.passed;
     report->clock = in.clock;
     report->loss_sum = in.loss_sum;
     report->samples = in.samples;

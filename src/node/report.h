@@ -9,6 +9,11 @@
 
 struct node_lane;
 struct node_report;
+struct node_passed;
+
+/* What was passed on, as an object; and back: false if it makes no sense. */
+json_t *node_passed_to_json(const struct node_passed *passed);
+bool node_passed_from_json(const json_t *fields, struct node_passed *out);
 
 /* A report as an object; NULL: no memory. */
 json_t *node_report_to_json(const struct node_report *report);

@@ -1,7 +1,9 @@
 /* What a site is told of sifting and trees: checked, as JSON and back. */
 
 #include "node/control.h"
+#include "node/report.h"
 #include "node/site.h"
+#include "node/worker.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,6 +82,22 @@ static void test_trees_are_read_as_they_are_printed(void **state)
     }
 }
 
+static void test_what_was_passed_on_is_read_as_it_was_written(void **state)
+{
+    struct node_passed in = {.frames = 3, .bytes = INT64_MAX, .dropped = 1};
+    struct node_passed out = {0};
+    json_t *json = node_passed_to_json(&in);
+
+    (void)state;
+    assert_true(node_passed_from_json(json, &out));
+    assert_memory_equal(&in, &out, sizeof(in));
+    (void)json_object_set_new(json, "dropped", json_integer(-1));
+    assert_false(node_passed_from_json(json, &out));
+    assert_int_equal(out.frames, 0);
+    assert_false(node_passed_from_json(NULL, &out));
+    json_decref(json);
+}
+
 static void test_what_is_no_tree_is_refused(void **state)
 {
     static const char *const wrong[] = {
@@ -150,6 +168,7 @@ int main(void)
         cmocka_unit_test(test_what_was_said_comes_back),
         cmocka_unit_test(test_what_was_not_said_is_not_told),
         cmocka_unit_test(test_trees_are_read_as_they_are_printed),
+        cmocka_unit_test(test_what_was_passed_on_is_read_as_it_was_written),
         cmocka_unit_test(test_what_is_no_tree_is_refused),
         cmocka_unit_test(test_what_does_not_go_together_is_refused),
     };

@@ -61,6 +61,10 @@ static json_t *status_member(struct node_lane *l, const struct node_session *s)
         (void)json_object_set_new(out, "sifted",
                                   node_sift_state_to_json(&l->names[s->rank].report.sifted));
     }
+    if (s->rank != NODE_RANK_ANY && l->names[s->rank].report.passes) {
+        (void)json_object_set_new(out, "passed",
+                                  node_passed_to_json(&l->names[s->rank].report.passed));
+    }
     if (status_waited_for(l, s)) {
         (void)json_object_set_new(out, "waited_for", json_true());
     }

@@ -389,10 +389,9 @@ void node_worker_traffic(const struct node_worker *w, uint32_t lane, uint64_t *s
     *received_out = k == NULL ? 0 : k->received_bytes + stats.received_bytes;
 }
 
-void node_worker_passed(const struct node_worker *w, uint64_t *passed_out, uint64_t *unpassed_out)
+struct node_passed node_worker_passed(const struct node_worker *w)
 {
-    *passed_out = w->passed;
-    *unpassed_out = w->unpassed;
+    return w->passed;
 }
 
 enum node_standing node_worker_standing(const struct node_worker *w, uint32_t lane)

@@ -67,8 +67,9 @@ struct node_worker_config {
      * where those come from who reach the servers. Others are told the address as bound; lanes know
      * better if it is of all interfaces. */
     struct net_address relay;
-    bool relay_off;  /* Nowhere. */
-    const char *agg; /* Where this worker is, for trees; NULL: not said. */
+    bool relay_off;       /* Nowhere. */
+    uint64_t relay_bytes; /* That may wait here for such workers; zero: 256 MiB. */
+    const char *agg;      /* Where this worker is, for trees; NULL: not said. */
     const char *edge;
     int64_t heartbeat_ns;          /* Zero: the default. */
     uint64_t cache_bytes;          /* For rows, with pull delivery; zero: 256 MiB. */
@@ -184,8 +185,13 @@ const float *node_worker_chunk(const struct node_worker *w, uint16_t table, uint
 /* What is held back of the updates of a chunk: NULL if they are not sifted. */
 const float *node_worker_held(const struct node_worker *w, uint16_t table, uint32_t chunk);
 
-/* Broadcast by trees: what was passed on to other workers, and what was not, for want of room. */
-void node_worker_passed(const struct node_worker *w, uint64_t *passed_out, uint64_t *unpassed_out);
+/* Broadcast by trees: what was passed on to other workers so far. */
+struct node_passed {
+    uint64_t frames;  /* That went on to them, or wait for them, */
+    uint64_t bytes;   /* with so many bytes. */
+    uint64_t dropped; /* Frames that did not, for want of room. */
+};
+struct node_passed node_worker_passed(const struct node_worker *w);
 
 /* How that is done, and how much of it; NULL: nothing is sifted in this site, or it is not known
  * yet. */

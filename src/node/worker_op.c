@@ -683,6 +683,9 @@ void node_worker_report(struct node_worker *w, const struct node_report *report,
 
         (void)json_object_set_new(fields, "sifted", node_sift_state_to_json(&sifted));
     }
+    if (w->relay_counters.frames != NULL) {
+        (void)json_object_set_new(fields, "passed", node_passed_to_json(&w->passed));
+    }
     rc = node_link_call(w->links[0], NODE_OP_REPORT, fields, task_reported, op);
     if (rc != OK) {
         node_task_end(w, t, rc, NULL);

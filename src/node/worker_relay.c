@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "node/worker_state.h"
+#include "obs/metric.h"
 #include "wire/feed.h"
 
 #include <stdio.h>
@@ -50,6 +51,28 @@ static struct net_address relay_default(const struct node_worker *w)
     return at;
 }
 
+static enum err relay_count(struct node_worker *w)
+{
+    struct node_relay_counters *c = &w->relay_counters;
+    const struct {
+        struct obs_counter **counter;
+        struct obs_desc desc;
+    } rows[] = {
+        {&c->frames,
+         {.name = "strait_tree_passed_total", .help = "Frames passed on to other workers."}},
+        {&c->bytes, {.name = "strait_tree_passed_bytes_total", .help = "Bytes of these."}},
+        {&c->dropped,
+         {.name = "strait_tree_dropped_total",
+          .help = "Frames not passed on for want of room; who misses them asks the server."}},
+    };
+    enum err rc = OK;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && rc == OK; i++) {
+        rc = obs_counter_create(w->config.registry, &rows[i].desc, rows[i].counter);
+    }
+    return rc;
+}
+
 enum err node_relay_listen(struct node_worker *w)
 {
     const struct node_worker_config *c = &w->config;
@@ -60,6 +83,10 @@ enum err node_relay_listen(struct node_worker *w)
 
     if (!node_feed_tree(w) || c->relay_off || w->relay[0] != '\0' || at.scheme == NET_SCHEME_UNIX) {
         return OK;
+    }
+    rc = relay_count(w);
+    if (rc != OK) {
+        return rc;
     }
     rc = net_endpoint_listen(w->endpoint, c->transport, &at, &bound, &text);
     if (rc != OK) {
@@ -189,8 +216,10 @@ void node_relay_flush(struct node_child *c)
 static enum err relay_wait(struct node_child *c, const struct wire_header *header, struct buf *body)
 {
     struct node_worker *w = c->worker;
+    uint64_t most =
+        w->config.relay_bytes == 0 ? (uint64_t)RELAY_WAITING_MB << 20 : w->config.relay_bytes;
 
-    if (w->waiting_bytes + buf_size(body) > (uint64_t)RELAY_WAITING_MB << 20) {
+    if (w->waiting_bytes + buf_size(body) > most) {
         return ERR_AGAIN;
     }
     if (c->count == c->capacity) {
@@ -213,21 +242,37 @@ static enum err relay_wait(struct node_child *c, const struct wire_header *heade
     return OK;
 }
 
+static void relay_passed(struct node_worker *w, const struct wire_header *header)
+{
+    uint64_t bytes = WIRE_HEADER_BYTES + (uint64_t)header->body_bytes;
+
+    w->passed.frames++;
+    w->passed.bytes += bytes;
+    obs_counter_add(w->relay_counters.frames, 1);
+    obs_counter_add(w->relay_counters.bytes, bytes);
+}
+
+static void relay_dropped(struct node_worker *w)
+{
+    w->passed.dropped++;
+    obs_counter_add(w->relay_counters.dropped, 1);
+}
+
 static void relay_pass(struct node_child *c, const struct wire_header *header, struct buf *body)
 {
     struct wire_header mine = *header;
 
     if (c->count == 0 && net_peer_has_room(c->peer, header->body_bytes)) {
         if (net_peer_send(c->peer, NET_DATA, &mine, buf_ref(body)) == OK) {
-            c->worker->passed++;
+            relay_passed(c->worker, header);
             return;
         }
         buf_unref(body);
     }
     if (relay_wait(c, header, body) == OK) {
-        c->worker->passed++;
+        relay_passed(c->worker, header);
     } else {
-        c->worker->unpassed++;
+        relay_dropped(c->worker);
     }
 }
 
@@ -243,8 +288,8 @@ void node_relay_pass(struct node_link *k, const struct net_frame *frame)
             continue;
         }
         if (body == NULL && net_frame_keep(frame, w->config.pool, &body) != OK) {
-            w->unpassed++;
-            return; /* No buffer: its children ask for it. */
+            relay_dropped(w); /* No buffer: the child asks for it. */
+            continue;
         }
         relay_pass(c, &frame->header, body);
     }

@@ -252,9 +252,11 @@ struct node_worker {
     struct loop_timer feed_timer;
     char relay[NET_ADDRESS_BYTES]; /* Where we can be reached; empty: nowhere. */
     uint64_t waiting_bytes;        /* For children. */
-    uint64_t passed;               /* Frames that went on to children, or wait for them; */
-    uint64_t unpassed;             /* that did not, for want of room. */
-    float *scratch;                /* One chunk of the widest table, and as many row numbers. */
+    struct node_passed passed;     /* To children. */
+    struct node_relay_counters {   /* The same; NULL: it passes nothing on. */
+        struct obs_counter *frames, *bytes, *dropped;
+    } relay_counters;
+    float *scratch; /* One chunk of the widest table, and as many row numbers. */
     uint32_t *scratch_rows;
     uint32_t scratch_elements;
 };

@@ -255,10 +255,9 @@ static void broadcast_sum(struct broadcast *b, struct sim_broadcast_result *out)
         out->sent += stats.broadcasts;
     }
     for (uint32_t i = 0; i < b->config.workers; i++) {
-        uint64_t passed, unpassed;
+        struct node_passed passed = node_worker_passed(b->workers[i].worker->node);
 
-        node_worker_passed(b->workers[i].worker->node, &passed, &unpassed);
-        out->most = passed > out->most ? passed : out->most;
+        out->most = passed.frames > out->most ? passed.frames : out->most;
     }
 }
 

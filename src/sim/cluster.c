@@ -37,7 +37,6 @@ struct cluster_worker {
     struct sim_worker base;
     struct pki_identity identity;
     struct sim_transport transport;
-    struct obs_registry *registry;
     struct buf_pool *pool;
     uint16_t streams;
     const char *agg, *edge;
@@ -317,10 +316,10 @@ static void cluster_worker_stop(struct sim_host *host, void *user)
     }
     node_worker_destroy(w->base.node);
     buf_pool_destroy(w->pool);
-    obs_registry_destroy(w->registry);
+    obs_registry_destroy(w->base.registry);
     w->base.node = NULL;
     w->pool = NULL;
-    w->registry = NULL;
+    w->base.registry = NULL;
 }
 
 static enum err cluster_worker_start(struct sim_host *host, void *user)
@@ -338,6 +337,7 @@ static enum err cluster_worker_start(struct sim_host *host, void *user)
         .heartbeat_ns = c->config.heartbeat_ns,
         .first = cluster_address(sim_host_name(c->servers[0]->host), 0),
         .relay = cluster_address(sim_host_name(host), 0),
+        .relay_bytes = c->config.relay_bytes,
         .agg = w->agg,
         .edge = w->edge,
         .notice = cluster_notice,
@@ -345,7 +345,7 @@ static enum err cluster_worker_start(struct sim_host *host, void *user)
         .costs = c->config.costs,
         .user = w,
     };
-    enum err rc = obs_registry_create(CLUSTER_SERIES, &w->registry);
+    enum err rc = obs_registry_create(CLUSTER_SERIES, &w->base.registry);
 
     w->base.incarnation = config.incarnation;
     sim_transport_init(&w->transport, host, &w->identity);
@@ -353,7 +353,7 @@ static enum err cluster_worker_start(struct sim_host *host, void *user)
         rc = buf_pool_create((uint64_t)CLUSTER_POOL_MB << 20, &w->pool);
     }
     if (rc == OK) {
-        config.registry = w->registry;
+        config.registry = w->base.registry;
         config.pool = w->pool;
         rc = node_worker_create(&config, &w->base.node);
     }

@@ -26,6 +26,7 @@ struct sim_cluster_config {
     /* May be NULL. Its user is the struct sim_worker. */
     const struct node_worker_witness *worker_witness;
     const struct codec_costs *costs; /* Of all members; outlive the cluster. NULL: the default. */
+    uint64_t relay_bytes;            /* As in struct node_worker_config. */
 };
 
 /* What a worker does. Called on the host. */
@@ -39,7 +40,8 @@ struct sim_brain {
 struct sim_worker {
     struct sim_cluster *cluster;
     struct sim_host *host;
-    struct node_worker *node; /* While it is on. */
+    struct node_worker *node; /* While it is on, as is */
+    struct obs_registry *registry;
     uint32_t rank;
     uint64_t incarnation;
     void *user; /* The brain's. */

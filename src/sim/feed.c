@@ -280,12 +280,9 @@ static void feed_blame(struct feed *f, char *out, size_t size)
 static void feed_sum_trees(struct feed *f, struct sim_feed_result *r)
 {
     for (uint32_t k = 0; k < f->workers_count; k++) {
-        uint64_t passed = 0, unpassed = 0;
-
         if (f->workers[k].worker != NULL && f->workers[k].worker->node != NULL) {
-            node_worker_passed(f->workers[k].worker->node, &passed, &unpassed);
+            r->passed += node_worker_passed(f->workers[k].worker->node).frames;
         }
-        r->passed += passed;
     }
     for (uint32_t n = 0; n < sim_cluster_site(f->cluster)->lanes; n++) {
         struct node_lane *lane = sim_cluster_lane(f->cluster, n);

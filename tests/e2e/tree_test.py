@@ -54,6 +54,11 @@ def test_a_relay_that_is_killed_is_gone_around(strait, site):
     until(lambda: status_of(strait, server)["updates"] > updates + 10)
     shown = strait.ok("top", "--join", server.first, "--insecure", "--once")
     assert "sums go by trees: " in shown
+    assert " frames; " in shown and " dropped for want of room\n" in shown and "PASSED\n" in shown
+    passed = [member["passed"] for member in status_of(strait, server)["members"]
+              if "passed" in member]
+    assert sum(p["bytes"] for p in passed) > 64 * sum(p["frames"] for p in passed) > 0
+    assert all(p["dropped"] >= 0 for p in passed)  # Who is killed takes nothing for a while.
     for worker in workers[2:]:
         worker.kill()
     server.stop()

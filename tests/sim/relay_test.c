@@ -1,12 +1,15 @@
 /* Relays that fail: a site without a barrier, sums by a tree, and one worker in the middle of it
  * that stops, loses its power or is killed. Those behind it get sums again within one detection
- * time, three heartbeats, and in the end all copies are the same. */
+ * time, three heartbeats, and in the end all copies are the same. And relays that have no room for
+ * what slow workers do not take. */
 
 #include "loop/loop.h"
+#include "obs/snapshot.h"
 #include "sim/cluster.h"
 #include "sim/fault.h"
 #include "sim/link.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,9 +20,8 @@
 #include <cmocka.h>
 
 enum {
-    WORKERS = 7,
+    WORKERS_MAX = 7,
     ELEMENTS = 64,
-    CLOCKS = 400,
     COMPUTE_MS = 50,
     FAULT_S = 5,
     FAULT_LASTS_S = 8,
@@ -27,6 +29,25 @@ enum {
     SLACK_MS = 400, /* For looks, dials and the way of the chunk that comes whole. */
     PATIENCE_S = 300,
 };
+
+struct setup {
+    uint32_t workers;
+    uint64_t clocks;
+    struct node_tree tree;
+    uint32_t chunk;       /* Elements. */
+    uint64_t relay_bytes; /* Zero: the default. */
+    bool stay;            /* Workers that are done do not leave. */
+};
+
+static const struct setup bushy = {
+    .workers = 7, .clocks = 400, .tree = {.degree = 2, .depth = 3}, .chunk = ELEMENTS};
+/* Each feeds the next; so many frames that a worker that takes none has a full window soon. */
+static const struct setup chain = {.workers = 3,
+                                   .clocks = 200,
+                                   .tree = {.degree = 1, .depth = 3},
+                                   .chunk = 1,
+                                   .relay_bytes = 1 << 16,
+                                   .stay = true};
 
 enum act { OPENING, JOINING, COMPUTING, PUSHING, ENDING, LEAVING, DONE };
 
@@ -46,11 +67,12 @@ struct actor {
 };
 
 struct site {
+    const struct setup *setup;
     struct sim_world *world;
     struct sim_cluster *cluster;
     struct sim_faults *faults;
     struct table_schema schema;
-    struct actor actors[WORKERS];
+    struct actor actors[WORKERS_MAX];
 };
 
 static void went(struct actor *a);
@@ -81,7 +103,9 @@ static void went(struct actor *a)
     case JOINING:
     case ENDING:
         a->clock = a->op.value;
-        if (a->clock > CLOCKS) {
+        if (a->clock > a->site->setup->clocks && a->site->setup->stay) {
+            a->state = DONE;
+        } else if (a->clock > a->site->setup->clocks) {
             node_worker_leave(node, begin(a, LEAVING));
         } else {
             a->state = COMPUTING;
@@ -137,13 +161,15 @@ static const struct sim_brain brain = {.start = start, .stop = stop};
 
 static void build(struct site *s)
 {
-    const struct table_schema_text schema = {.name = "t", .rows = ELEMENTS, .width = 1};
+    const struct table_schema_text schema = {
+        .name = "t", .rows = ELEMENTS, .width = 1, .chunk = s->setup->chunk};
     struct sim_world_config world = {.seed = 1};
     struct sim_cluster_config config = {
         .site = {.name = "site",
                  .delivery = NODE_BROADCAST,
-                 .tree = {.degree = 2, .depth = 3},
-                 .sync = {.policy = &sync_tap, .members_min = WORKERS}}};
+                 .tree = s->setup->tree,
+                 .sync = {.policy = &sync_tap, .members_min = s->setup->workers}},
+        .relay_bytes = s->setup->relay_bytes};
     struct sim_region *region;
 
     assert_int_equal(table_schema_parse(&schema, &s->schema, NULL), OK);
@@ -151,7 +177,7 @@ static void build(struct site *s)
     assert_int_equal(sim_region_create(s->world, "here", &region), OK);
     assert_int_equal(sim_cluster_create(s->world, &config, &s->cluster), OK);
     assert_int_equal(sim_cluster_add_server(s->cluster, "s0", region, 1), OK);
-    for (uint32_t i = 0; i < WORKERS; i++) {
+    for (uint32_t i = 0; i < s->setup->workers; i++) {
         char name[16];
 
         (void)snprintf(name, sizeof(name), "w%u", i);
@@ -168,7 +194,7 @@ static void look(struct site *s, const struct actor *hit)
 {
     int64_t now = sim_world_now_ns(s->world);
 
-    for (uint32_t i = 0; i < WORKERS; i++) {
+    for (uint32_t i = 0; i < s->setup->workers; i++) {
         struct actor *a = &s->actors[i];
         uint64_t version = 0;
 
@@ -190,7 +216,7 @@ static void look(struct site *s, const struct actor *hit)
 
 static bool all_done(const struct site *s)
 {
-    for (uint32_t i = 0; i < WORKERS; i++) {
+    for (uint32_t i = 0; i < s->setup->workers; i++) {
         if (s->actors[i].state != DONE) {
             return false;
         }
@@ -198,18 +224,15 @@ static bool all_done(const struct site *s)
     return true;
 }
 
-/* A worker that others hang on: one that has passed something on. */
-static struct actor *relay_of(struct site *s)
+/* A worker that others hang on: one that has passed something on. Or one that has not. */
+static struct actor *find(struct site *s, bool relay)
 {
-    for (uint32_t i = 0; i < WORKERS; i++) {
-        uint64_t passed, unpassed;
-
-        node_worker_passed(s->actors[i].worker->node, &passed, &unpassed);
-        if (passed > 0) {
+    for (uint32_t i = 0; i < s->setup->workers; i++) {
+        if ((node_worker_passed(s->actors[i].worker->node).frames > 0) == relay) {
             return &s->actors[i];
         }
     }
-    fail_msg("nobody passes anything on");
+    fail_msg("nobody passes anything on, or everybody does");
     return NULL;
 }
 
@@ -228,11 +251,11 @@ static void run(enum sim_fault_kind kind, int64_t most_ms)
     struct node_lane_stats stats;
     int64_t longest_ns = 0;
 
-    site = (struct site){.world = NULL};
+    site = (struct site){.setup = &bushy};
     build(&site);
     while (!all_done(&site) && sim_world_step(site.world, (int64_t)PATIENCE_S * 1000000000)) {
         if (hit == NULL && sim_world_now_ns(site.world) >= (int64_t)FAULT_S * 1000000000) {
-            hit = relay_of(&site);
+            hit = find(&site, true);
             fault.host = hit->worker->host;
             assert_true(sim_fault_inject(site.faults, &fault));
         }
@@ -240,7 +263,7 @@ static void run(enum sim_fault_kind kind, int64_t most_ms)
     }
     assert_null(sim_world_broken(site.world));
     assert_true(all_done(&site));
-    for (uint32_t i = 0; i < WORKERS; i++) {
+    for (uint32_t i = 0; i < bushy.workers; i++) {
         if (&site.actors[i] != hit && site.actors[i].longest_ns > longest_ns) {
             longest_ns = site.actors[i].longest_ns;
         }
@@ -251,6 +274,86 @@ static void run(enum sim_fault_kind kind, int64_t most_ms)
                   (unsigned long long)stats.detours, (unsigned long long)stats.snapshots);
     assert_true(stats.detours > 0 || kind == SIM_FAULT_KILL);
     assert_true(longest_ns <= most_ms * 1000000);
+    end(&site);
+}
+
+/* Do all copies hold all that was ever added? */
+static bool all_have_all(const struct site *s)
+{
+    float all = (float)(s->setup->workers * s->setup->clocks);
+
+    for (uint32_t i = 0; i < s->setup->workers; i++) {
+        for (uint32_t c = 0; c < ELEMENTS / s->setup->chunk; c++) {
+            uint64_t version;
+            const float *copy = node_worker_chunk(s->actors[i].worker->node, 0, c, &version);
+
+            for (uint32_t e = 0; e < s->setup->chunk; e++) {
+                if (copy[e] != all) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+static void expect_metric(const char *text, const char *name, uint64_t value)
+{
+    char line[96];
+
+    (void)snprintf(line, sizeof(line), "\n%s %" PRIu64 "\n", name, value);
+    if (strstr(text, line) == NULL) {
+        fail_msg("no line %s in %s", line, text);
+    }
+}
+
+/* They say the same as what is counted. */
+static void expect_metrics(const struct actor *a, struct node_passed passed)
+{
+    static char storage[1 << 16];
+    struct obs_snapshot *snapshot;
+    struct text text;
+
+    assert_int_equal(obs_snapshot_create(&a->worker->registry, 1, &snapshot), OK);
+    text_init_fixed(&text, storage, sizeof(storage));
+    obs_snapshot_prometheus(snapshot, &text);
+    expect_metric(storage, "strait_tree_passed_total", passed.frames);
+    expect_metric(storage, "strait_tree_passed_bytes_total", passed.bytes);
+    expect_metric(storage, "strait_tree_dropped_total", passed.dropped);
+    obs_snapshot_destroy(snapshot);
+}
+
+/* A worker takes nothing for a while, but not so long that it would be left out. */
+static void test_what_there_is_no_room_for_is_dropped_counted_and_made_up_for(void **state)
+{
+    static struct site site;
+    struct sim_fault fault = {.kind = SIM_FAULT_PAUSE,
+                              .duration_ns = (int64_t)DETECT_MS * 1000000 - 500000000};
+    struct actor *hit = NULL;
+    uint64_t dropped = 0;
+
+    (void)state;
+    site = (struct site){.setup = &chain};
+    build(&site);
+    while (!(all_done(&site) && all_have_all(&site))) {
+        assert_true(sim_world_step(site.world, (int64_t)PATIENCE_S * 1000000000));
+        if (hit == NULL && sim_world_now_ns(site.world) >= (int64_t)FAULT_S * 1000000000) {
+            hit = find(&site, false);
+            fault.host = hit->worker->host;
+            assert_true(sim_fault_inject(site.faults, &fault));
+        }
+    }
+    for (uint32_t i = 0; i < chain.workers; i++) {
+        struct node_passed passed = node_worker_passed(site.actors[i].worker->node);
+
+        print_message("w%u: %" PRIu64 " frames passed on, %" PRIu64 " bytes, %" PRIu64
+                      " frames dropped\n",
+                      i, passed.frames, passed.bytes, passed.dropped);
+        assert_true(passed.bytes > passed.frames * 64 || passed.frames == 0);
+        expect_metrics(&site.actors[i], passed);
+        dropped += passed.dropped;
+    }
+    assert_true(dropped > 0);
     end(&site);
 }
 
@@ -278,6 +381,7 @@ int main(void)
         cmocka_unit_test(test_one_that_stops_is_gone_around_within_the_detection_time),
         cmocka_unit_test(test_one_without_power_is_gone_around_within_the_detection_time),
         cmocka_unit_test(test_one_that_is_killed_is_gone_around_at_once),
+        cmocka_unit_test(test_what_there_is_no_room_for_is_dropped_counted_and_made_up_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
