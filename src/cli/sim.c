@@ -91,17 +91,6 @@ static json_t *sim_site_json(const struct sim_drill_totals *t)
                      (json_int_t)t->checkpoints);
 }
 
-static json_t *sim_fired_json(const uint64_t *fired)
-{
-    json_t *faults = json_object();
-
-    for (int i = 0; i < SIM_FAULT_KINDS; i++) {
-        json_object_set_new(faults, sim_fault_name((enum sim_fault_kind)i),
-                            json_integer((json_int_t)fired[i]));
-    }
-    return faults;
-}
-
 static json_t *sim_links_json(const struct sim_scenario_result *r)
 {
     json_t *links = json_array();
@@ -129,7 +118,7 @@ static enum cli_exit sim_one_json(struct cli_context *ctx, uint64_t seed,
         "seed", (json_int_t)seed, "held", r->verdict[0] == '\0', "verdict", r->verdict, "virtual_s",
         (double)r->now_ns * 1e-9, "events", (json_int_t)r->events, "transcript_hash", hash,
         "totals", r->is_site ? sim_site_json(&r->site) : sim_totals_json(&r->totals), "faults",
-        sim_fired_json(r->fired), "links", sim_links_json(r));
+        cli_sim_faults_json(r->fired), "links", sim_links_json(r));
     if (r->is_site) {
         (void)snprintf(hash, sizeof(hash), "%016" PRIx64, r->values_hash);
         (void)json_object_update_new(out, json_pack("{s:s, s:s, s:s, s:s, s:b}", "site", r->about,
@@ -138,22 +127,6 @@ static enum cli_exit sim_one_json(struct cli_context *ctx, uint64_t seed,
                                                     hash, "lost_all", (int)r->lost_all));
     }
     return cli_json(ctx, out);
-}
-
-static void sim_print_faults(struct cli_context *ctx, const uint64_t *fired)
-{
-    char line[SIM_FAULT_KINDS * 32] = "none";
-    size_t size = 0;
-
-    for (int i = 0; i < SIM_FAULT_KINDS; i++) {
-        if (fired[i] > 0) {
-            size += (size_t)snprintf(line + size, sizeof(line) - size, "%s%s %" PRIu64,
-                                     size == 0 ? "" : ", ", sim_fault_name((enum sim_fault_kind)i),
-                                     fired[i]);
-        }
-    }
-    cli_out(ctx, "  faults     ");
-    cli_wrap(ctx->out, line, 13, 13, ctx->width);
 }
 
 static void sim_print_totals(struct cli_context *ctx, const struct sim_echo_totals *t)
@@ -194,7 +167,7 @@ static void sim_print_one(struct cli_context *ctx, uint64_t seed,
     } else {
         sim_print_totals(ctx, &r->totals);
     }
-    sim_print_faults(ctx, r->fired);
+    cli_sim_faults_line(ctx, r->fired);
     for (uint32_t i = 0; i < r->links_count; i++) {
         const struct sim_link_report *l = &r->links[i];
 
@@ -336,7 +309,7 @@ static enum cli_exit sim_report_many_json(struct cli_context *ctx, uint64_t seed
                   (double)s->virtual_ns * 1e-9, "events", (json_int_t)s->events, "seconds",
                   (double)took_ns * 1e-9, "totals",
                   site ? sim_site_json(&s->site) : sim_totals_json(&s->totals), "faults",
-                  sim_fired_json(s->fired));
+                  cli_sim_faults_json(s->fired));
 
     if (site) {
         (void)json_object_set_new(out, "sites", sim_kinds_json(s));
@@ -363,7 +336,7 @@ static enum cli_exit sim_report_many(struct cli_context *ctx, uint64_t seed, boo
     } else {
         sim_print_totals(ctx, &s->totals);
     }
-    sim_print_faults(ctx, s->fired);
+    cli_sim_faults_line(ctx, s->fired);
     return CLI_DONE;
 }
 
@@ -434,6 +407,29 @@ static void sim_hush(const struct cli_context *ctx)
     }
 }
 
+/* What is drawn by seed takes no script, and is one thing only. */
+static enum cli_exit sim_check(struct cli_context *ctx, const char *path)
+{
+    bool site = cli_flag(ctx, "site"), feed = cli_flag(ctx, "feed");
+
+    if (cli_flag(ctx, "fleet") && (path != NULL || site || feed)) {
+        return cli_error(ctx, CLI_ERROR_SETTINGS, "strait help sim",
+                         "--fleet draws several sites by seed: it takes no script, and not %s",
+                         feed ? "--feed" : "--site");
+    }
+    if (feed && (path != NULL || site)) {
+        return cli_error(ctx, CLI_ERROR_SETTINGS, "strait help sim",
+                         "--feed draws a site that holds back what is small, by seed: it takes no "
+                         "script, and not --site");
+    }
+    if (site && path != NULL) {
+        return cli_error(ctx, CLI_ERROR_SETTINGS, "strait help sim",
+                         "--site draws a site by seed and takes no script: a script with a line "
+                         "that begins with \"site\" is a site without this option");
+    }
+    return CLI_DONE;
+}
+
 static enum cli_exit sim_run(struct cli_context *ctx)
 {
     const char *path = cli_argument(ctx, 0);
@@ -449,18 +445,14 @@ static enum cli_exit sim_run(struct cli_context *ctx)
                 cli_flag(ctx, "site") ? sim_scenario_builtin_site() : sim_scenario_builtin());
         return CLI_DONE;
     }
-    if (cli_flag(ctx, "fleet") && (path != NULL || cli_flag(ctx, "site"))) {
-        return cli_error(ctx, CLI_ERROR_SETTINGS, "strait help sim",
-                         "--fleet draws several sites by seed: it takes no script, and not --site");
-    }
-    if (cli_flag(ctx, "site") && path != NULL) {
-        return cli_error(ctx, CLI_ERROR_SETTINGS, "strait help sim",
-                         "--site draws a site by seed and takes no script: a script with a line "
-                         "that begins with \"site\" is a site without this option");
+    status = sim_check(ctx, path);
+    if (status != CLI_DONE) {
+        return status;
     }
     sim_hush(ctx);
-    if (cli_flag(ctx, "fleet")) {
-        return cli_sim_fleet(ctx, cli_given(ctx, "seed") ? (uint64_t)cli_number(ctx, "seed") : 1);
+    if (cli_flag(ctx, "fleet") || cli_flag(ctx, "feed")) {
+        seed = cli_given(ctx, "seed") ? (uint64_t)cli_number(ctx, "seed") : 1;
+        return cli_flag(ctx, "fleet") ? cli_sim_fleet(ctx, seed) : cli_sim_feed(ctx, seed);
     }
     status = sim_load(ctx, path, &scenario);
     if (status != CLI_DONE) {
@@ -502,7 +494,10 @@ const struct cli_command cli_command_sim = {
             "all kinds of faults is run; --builtin prints it as a start for your own. With --site, "
             "the seed draws a site, its workers and what goes wrong with it; with --fleet, several "
             "sites that share one model: checked is then that each copy holds just what it must, "
-            "that no reader misses more than it may, and that all copies agree in the end.",
+            "that no reader misses more than it may, and that all copies agree in the end. With "
+            "--feed, it is a site that holds back what is small of updates and sums, with and "
+            "without trees: checked is then that nothing is lost, that no more is held back than "
+            "is allowed, and that copies of one version are the same bits.",
             NULL},
     .arguments = (const struct cli_argument[]){{.placeholder = "SCRIPT",
                                                 .help = "a scenario; - for standard input",
@@ -531,6 +526,7 @@ const struct cli_command cli_command_sim = {
             {.name = "faults", .help = "list the kinds of faults and how scripts write them"},
             {.name = "site", .help = "draw a site with faults by seed, instead of a script"},
             {.name = "fleet", .help = "draw several sites that share one model, with faults"},
+            {.name = "feed", .help = "draw a site that holds back what is small, with faults"},
             {.name = "builtin", .help = "print the built-in scenario; with --site, one of a site"},
             {0}},
     .examples =
@@ -539,6 +535,7 @@ const struct cli_command cli_command_sim = {
             {"strait sim --runs 1000", "a thousand seeds"},
             {"strait sim --site --runs 500", "five hundred sites, each with faults of its own"},
             {"strait sim --fleet --runs 100", "a hundred times two to six sites"},
+            {"strait sim --feed --runs 100", "a hundred sites with filters, trees and faults"},
             {"strait sim --site --builtin > my.sim", "a start for the script of a site"},
             {"strait sim my.sim --seed 7 --transcript | less", "read what happened"},
             {0}},

@@ -4,14 +4,11 @@
 #include "cli/sim.h"
 
 #include "cli/error.h"
-#include "loop/clock.h"
 #include "sim/fleet.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
-
-enum { FLEET_PROGRESS_MS = 200, FLEET_PROGRESS_PLAIN_MS = 5000 };
 
 /* What many seeds add up to. */
 struct fleet_sums {
@@ -21,6 +18,7 @@ struct fleet_sums {
     int64_t virtual_ns;
     struct node_mirror_stats totals;
     uint64_t fired[SIM_FAULT_KINDS];
+    char about[160]; /* The last one. */
 };
 
 static void fleet_add(struct fleet_sums *s, const struct sim_fleet_result *r)
@@ -43,17 +41,13 @@ static void fleet_add(struct fleet_sums *s, const struct sim_fleet_result *r)
     for (int i = 0; i < SIM_FAULT_KINDS; i++) {
         s->fired[i] += r->fired[i];
     }
+    (void)snprintf(s->about, sizeof(s->about), "%s", r->about);
 }
 
 static json_t *fleet_json(const struct fleet_sums *s)
 {
     const struct node_mirror_stats *t = &s->totals;
-    json_t *faults = json_object();
 
-    for (int i = 0; i < SIM_FAULT_KINDS; i++) {
-        (void)json_object_set_new(faults, sim_fault_name((enum sim_fault_kind)i),
-                                  json_integer((json_int_t)s->fired[i]));
-    }
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o}", "made",
                      (json_int_t)t->pieces_made, "taken", (json_int_t)t->pieces_taken, "dropped",
                      (json_int_t)t->pieces_dropped, "held", (json_int_t)t->pieces_held, "refused",
@@ -61,12 +55,13 @@ static json_t *fleet_json(const struct fleet_sums *s)
                      (json_int_t)t->barriers_met, "barriers_passed", (json_int_t)t->barriers_passed,
                      "copies", (json_int_t)t->copies, "reads", (json_int_t)s->reads,
                      "waited_clock_s", (double)t->waited_clock_ns / 1e9, "waited_barrier_s",
-                     (double)t->waited_barrier_ns / 1e9, "faults", faults);
+                     (double)t->waited_barrier_ns / 1e9, "faults", cli_sim_faults_json(s->fired));
 }
 
-static enum cli_exit fleet_report(struct cli_context *ctx, uint64_t seed,
-                                  const struct fleet_sums *s, const char *about, int64_t took_ns)
+static enum cli_exit fleet_report(struct cli_context *ctx, uint64_t seed, int64_t took_ns,
+                                  void *user)
 {
+    const struct fleet_sums *s = user;
     const struct node_mirror_stats *t = &s->totals;
 
     if (ctx->json) {
@@ -82,7 +77,7 @@ static enum cli_exit fleet_report(struct cli_context *ctx, uint64_t seed,
             cli_style(ctx->color_out, CLI_GOOD), cli_style(ctx->color_out, CLI_PLAIN), s->runs,
             seed, (double)s->virtual_ns / 1e9, s->events, (double)took_ns / 1e9);
     if (s->runs == 1) {
-        cli_out(ctx, "  fleet      %s\n", about);
+        cli_out(ctx, "  fleet      %s\n", s->about);
     }
     cli_out(ctx,
             "  pieces     %" PRIu64 " made, %" PRIu64 " taken, %" PRIu64 " dropped, %" PRIu64
@@ -94,37 +89,14 @@ static enum cli_exit fleet_report(struct cli_context *ctx, uint64_t seed,
             " barriers, %" PRIu64 " passed on; %" PRIu64 " copies\n",
             s->reads, (double)t->waited_clock_ns / 1e9, (double)t->waited_barrier_ns / 1e9,
             t->barriers_met, t->barriers_passed, t->copies);
-    cli_out(ctx, "  faults    ");
-    for (int i = 0; i < SIM_FAULT_KINDS; i++) {
-        if (s->fired[i] > 0) {
-            cli_out(ctx, " %s %" PRIu64, sim_fault_name((enum sim_fault_kind)i), s->fired[i]);
-        }
-    }
-    cli_out(ctx, "\n");
+    cli_sim_faults_line(ctx, s->fired);
     return CLI_DONE;
 }
 
-static void fleet_progress(struct cli_context *ctx, uint64_t done, int64_t *shown_ns)
-{
-    int64_t now_ns = clock_mono_ns();
-    int64_t every_ms = ctx->progress ? FLEET_PROGRESS_MS : FLEET_PROGRESS_PLAIN_MS;
-
-    if (ctx->quiet || now_ns - *shown_ns < every_ms * 1000000) {
-        return;
-    }
-    *shown_ns = now_ns;
-    if (ctx->progress) {
-        (void)fprintf(ctx->err, "\r%" PRIu64 " fleets ", done);
-        (void)fflush(ctx->err);
-    } else {
-        cli_note(ctx, "%" PRIu64 " fleets", done);
-    }
-}
-
 /* One seed; what it found is added up. */
-static enum cli_exit fleet_one(struct cli_context *ctx, uint64_t seed, bool trace,
-                               struct fleet_sums *sums, char *about, size_t size)
+static enum cli_exit fleet_one(struct cli_context *ctx, uint64_t seed, bool trace, void *user)
 {
+    struct fleet_sums *sums = user;
     struct sim_fleet_config config = {.seed = seed,
                                       .groups = -1,
                                       .delivery = -1,
@@ -142,14 +114,8 @@ static enum cli_exit fleet_one(struct cli_context *ctx, uint64_t seed, bool trac
         cli_out(ctx, "%s", result.transcript.chars);
     }
     fleet_add(sums, &result);
-    (void)snprintf(about, size, "%s", result.about);
     if (result.verdict[0] != '\0') {
-        char hint[96];
-
-        (void)snprintf(hint, sizeof(hint), "strait sim --fleet --seed %" PRIu64 " --transcript",
-                       seed);
-        status = cli_error(ctx, CLI_ERROR_SIM_BROKEN, hint, "seed %" PRIu64 ": %s (%s)", seed,
-                           result.verdict, result.about);
+        status = cli_sim_broken(ctx, "--fleet", seed, result.verdict, result.about);
     }
     sim_fleet_result_deinit(&result);
     return status;
@@ -157,24 +123,9 @@ static enum cli_exit fleet_one(struct cli_context *ctx, uint64_t seed, bool trac
 
 enum cli_exit cli_sim_fleet(struct cli_context *ctx, uint64_t seed)
 {
-    bool trace = cli_flag(ctx, "transcript");
-    uint64_t runs = trace ? 1 : (uint64_t)cli_number(ctx, "runs");
-    int64_t start_ns = clock_mono_ns();
-    int64_t shown_ns = start_ns;
-    int64_t until_ns = cli_given(ctx, "for") ? start_ns + cli_number(ctx, "for") * 1000 : INT64_MAX;
     struct fleet_sums sums = {0};
-    char about[160] = "";
+    struct cli_seeds seeds = {
+        .what = "fleets", .one = fleet_one, .report = fleet_report, .user = &sums};
 
-    for (uint64_t i = 0; (i < runs || until_ns != INT64_MAX) && clock_mono_ns() < until_ns; i++) {
-        enum cli_exit status = fleet_one(ctx, seed + i, trace, &sums, about, sizeof(about));
-
-        if (status != CLI_DONE) {
-            return status;
-        }
-        fleet_progress(ctx, i + 1, &shown_ns);
-    }
-    if (ctx->progress) {
-        (void)fprintf(ctx->err, "\r\033[K");
-    }
-    return trace ? CLI_DONE : fleet_report(ctx, seed, &sums, about, clock_mono_ns() - start_ns);
+    return cli_sim_seeds(ctx, seed, &seeds);
 }

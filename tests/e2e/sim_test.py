@@ -202,6 +202,35 @@ def test_fleets_are_drawn_by_seed_and_judged(strait):
     assert "--fleet draws several sites by seed" in text
 
 
+def test_feeds_are_drawn_by_seed_and_judged(strait):
+    answer = strait.json("sim", "--feed", "--runs", "5", "--seed", "3")
+    assert answer["kind"] == "feed" and answer["runs"] == 5 and answer["seed"] == 3 and answer["ok"]
+    assert answer["virtual_s"] > 0 and answer["events"] > 1000
+    totals = answer["totals"]
+    assert totals["pushed"] >= totals["taken"] > 100 and totals["copies"] > 0
+    assert 0 < totals["tightest"] <= 1.000001 and totals["bounds"] > 0
+    assert sum(totals["faults"].values()) > 5
+    text = strait.ok("sim", "--feed", "--runs", "5", "--seed", "3")
+    assert text.startswith("ok  5 feeds from seed 3, ") and "\n  feed " not in text
+    assert f"  updates    {totals['pushed']} pushed, {totals['taken']} taken; " in text
+    assert " of what is allowed, in " in text and " passed on by workers, " in text
+    one = strait.ok("sim", "--feed", "--seed", "4")
+    assert "ok  1 feeds from seed 4, " in one and "\n  feed       " in one and " push " in one
+    assert strait.json("sim", "--feed", "--for", "300ms")["runs"] > 0
+    transcript = strait.ok("sim", "--feed", "--seed", "4", "--transcript")
+    assert "w0: " in transcript and "world: " in transcript
+    assert transcript == strait.ok("sim", "--feed", "--seed", "4", "--transcript")
+
+
+def test_feeds_are_drawn_and_nothing_else_beside_them(strait):
+    for other in "--site", "a.sim":
+        text = strait.fails(2, "STRAIT-0010", "sim", "--feed", other)
+        assert "--feed draws a site that holds back what is small, by seed" in text
+    text = strait.fails(2, "STRAIT-0010", "sim", "--fleet", "--feed")
+    assert "it takes no script, and not --feed" in text
+    assert "--feed" in strait.ok("help", "sim")
+
+
 def test_hosts_log_only_if_asked(strait, site_script):
     site_script.write_text(SITE.replace("clocks=4", "clocks=4 deadline=1ms").replace(
         " rebases=0", "").replace("updates=8", "restores=0"))
