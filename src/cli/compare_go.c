@@ -218,7 +218,7 @@ static void go_words(const struct go_child *child, struct err_text *out)
     char log[GO_LOG_BYTES_MAX + 1];
     int fd = open(child->log, O_RDONLY | O_CLOEXEC);
     ssize_t size = fd < 0 ? -1 : read(fd, log, sizeof(log) - 1);
-    char *line = log, *rest = NULL;
+    char *line, *rest = NULL;
 
     if (fd >= 0) {
         (void)close(fd);

@@ -102,10 +102,14 @@ static enum cli_exit hold_read(struct hold *h)
 static enum cli_exit hold_place(struct hold *h)
 {
     const char *home = getenv("HOME");
-    const char *dir = h->parcel->dir;
-    int size = dir[0] == '~' ? snprintf(h->dir, sizeof(h->dir), "%s%s",
-                                        home != NULL && home[0] == '/' ? home : "/tmp", dir + 1)
-                             : snprintf(h->dir, sizeof(h->dir), "%s", dir);
+    const char *dir;
+    int size;
+
+    CHECK(h->parcel != NULL);
+    dir = h->parcel->dir;
+    size = dir[0] == '~' ? snprintf(h->dir, sizeof(h->dir), "%s%s",
+                                    home != NULL && home[0] == '/' ? home : "/tmp", dir + 1)
+                         : snprintf(h->dir, sizeof(h->dir), "%s", dir);
 
     return size < RUN_PARCEL_PATH_BYTES ? CLI_DONE : hold_bad(h, "the path of dir is too long");
 }

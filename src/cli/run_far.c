@@ -149,9 +149,9 @@ static enum cli_exit far_ask_in(struct cli_context *ctx, struct run_hosts_ask *a
         status = cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "run: the hosts cannot be asked");
     } else {
         status = far_tell(ctx, ask->hosts, answers);
-    }
-    if (status == CLI_DONE) {
-        far_note_versions(ctx, ask->hosts, answers);
+        if (status == CLI_DONE) {
+            far_note_versions(ctx, ask->hosts, answers);
+        }
     }
     mem_free(answers);
     return status;

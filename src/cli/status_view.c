@@ -440,9 +440,9 @@ static void view_tree_line(struct view_out *o)
     }
     if (direct + fed > 0) {
         view_putf(o, CLI_PLAIN,
-                  "sums go by trees: %lld of %lld ways to workers are through other workers, %lld "
-                  "detours so far",
-                  (long long)fed, (long long)(direct + fed), (long long)detours);
+                  "sums go by trees: %" PRId64 " of %" PRId64
+                  " ways to workers are through other workers, %" PRId64 " detours so far",
+                  fed, direct + fed, detours);
     }
 }
 

@@ -338,7 +338,7 @@ static struct asp_link out_link(const struct node_mirror *r, struct node_far *f)
 static void out_measure(struct node_mirror *r, uint64_t version)
 {
     struct asp_link links[MIRROR_SITES_MAX];
-    struct node_far *fars[MIRROR_SITES_MAX];
+    struct node_far *fars[MIRROR_SITES_MAX] = {NULL};
     int64_t now_ns = node_mirror_now(r);
     struct asp_clock clock = {.clock = version,
                               .took_ns = now_ns - r->clock_ns,

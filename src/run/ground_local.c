@@ -20,7 +20,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOCAL_STATUS_MS = 200, LOCAL_WORDS_BYTES = 320 };
+enum {
+    LOCAL_STATUS_MS = 200,
+    LOCAL_WORDS_BYTES = 320,
+    LOCAL_LINK_BYTES = 2 * TOPO_NAME_BYTES, /* The name of one. */
+};
 
 /* The link between two regions, and the process that is it. */
 struct local_link {
@@ -54,11 +58,11 @@ static void local_path(const struct live *l, const char *what, const char *name,
     (void)snprintf(out, size, "%s/%s-%s.txt", l->options.dir, what, name);
 }
 
-static void local_link_name(const struct local_link *k, char out[2 * TOPO_NAME_BYTES])
+static void local_link_name(const struct local_link *k, char out[LOCAL_LINK_BYTES])
 {
     const struct topo *t = k->live->f->topo;
 
-    (void)snprintf(out, 2 * TOPO_NAME_BYTES, "%s-%s", topo_region_at(t, k->near)->name,
+    (void)snprintf(out, LOCAL_LINK_BYTES, "%s-%s", topo_region_at(t, k->near)->name,
                    topo_region_at(t, k->far)->name);
 }
 
@@ -119,7 +123,7 @@ static enum err local_write_detours(struct live *l, uint32_t region)
 
 static enum err local_write_routes(struct local_link *k)
 {
-    char path[LIVE_PATH_BYTES + 2 * TOPO_NAME_BYTES], name[2 * TOPO_NAME_BYTES];
+    char path[LIVE_PATH_BYTES + LOCAL_LINK_BYTES], name[LOCAL_LINK_BYTES];
 
     local_of(k->live)->text.size = 0;
     local_add_lines(k->live, k->near, k->far, "there");
@@ -176,7 +180,7 @@ static void local_shape(struct live_args *a, const struct topo_link *link, const
 static enum err local_start_link(struct local_link *k)
 {
     const struct topo *t = k->live->f->topo;
-    char path[LIVE_PATH_BYTES + 2 * TOPO_NAME_BYTES], name[2 * TOPO_NAME_BYTES];
+    char path[LIVE_PATH_BYTES + LOCAL_LINK_BYTES], name[LOCAL_LINK_BYTES];
     struct live_args args = {.count = 0};
     enum err rc = ERR_NOMEM;
 
@@ -215,7 +219,7 @@ static void local_begin_links(struct live *l)
     for (uint32_t i = 0; i < g->count && l->phase == LIVE_STARTING; i++) {
         rc = local_start_link(&g->links[i]);
         if (rc != OK) {
-            char name[2 * TOPO_NAME_BYTES];
+            char name[LOCAL_LINK_BYTES];
 
             local_link_name(&g->links[i], name);
             live_fail(l, "the link %s cannot be started: %s", name, err_string(rc));
@@ -282,7 +286,7 @@ static void local_said(struct run_child *c, const json_t *news, void *user)
 static void local_link_lost(struct local_link *k, int64_t status, int signum)
 {
     struct live *l = k->live;
-    char words[LOCAL_WORDS_BYTES], name[2 * TOPO_NAME_BYTES];
+    char words[LOCAL_WORDS_BYTES], name[LOCAL_LINK_BYTES];
 
     run_child_last_words(&k->child, words, sizeof(words));
     if (l->phase == LIVE_STARTING && !k->ready && strstr(words, "in use") != NULL &&
@@ -342,7 +346,7 @@ static enum err local_open_link(struct live *l, uint32_t near, uint32_t far)
 {
     struct local *g = local_of(l);
     struct local_link *k = &g->links[g->count];
-    char name[2 * TOPO_NAME_BYTES], log[LIVE_PATH_BYTES + 2 * TOPO_NAME_BYTES];
+    char name[LOCAL_LINK_BYTES], log[LIVE_PATH_BYTES + LOCAL_LINK_BYTES];
 
     *k = (struct local_link){.live = l, .near = near, .far = far};
     local_link_name(k, name);

@@ -233,6 +233,7 @@ static enum err hosts_read(struct run_hosts *h, const char *bytes, size_t size,
     if (rc != OK) {
         return rc;
     }
+    CHECK(list != NULL);
     h->items = run_arena_alloc(h->arena, list->count, sizeof(*h->items));
     if (h->items == NULL) {
         return ERR_NOMEM;

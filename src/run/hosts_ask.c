@@ -116,9 +116,9 @@ static enum err ask_one(struct asking *asking, const struct run_hosts_ask *ask, 
         p.paths[p.paths_count++] = ask->paths[i];
     }
     (void)snprintf(log, sizeof(log), "%.1000s/ask-%u.log", ask->dir, index);
+    run_hosts_start(host, ask->program, ask->command, (int)getpid(), &start);
     rc = run_child_init(&h->child, asking->loop, log, &ask_events, h);
     if (rc == OK) {
-        run_hosts_start(host, ask->program, ask->command, (int)getpid(), &start);
         rc = run_child_start(&h->child, start.words, true);
     }
     if (rc != OK) {

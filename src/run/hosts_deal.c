@@ -171,11 +171,12 @@ static size_t start_ssh(const struct run_host *host, struct run_hosts_start *s)
     const char *const *command = s->command == NULL ? plain : s->command;
     size_t n = 0;
 
+    CHECK(command[0] != NULL);
     s->words[n++] = s->program;
     s->words[n++] = "tied";
     s->words[n++] = s->pid;
     s->words[n++] = "--";
-    for (size_t i = 0; command[i] != NULL && i < RUN_HOSTS_COMMAND_MAX; i++) {
+    for (size_t i = 0; i < RUN_HOSTS_COMMAND_MAX && command[i] != NULL; i++) {
         s->words[n++] = command[i];
     }
     /* Those of the command come first, and ssh takes what comes first. */

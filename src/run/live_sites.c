@@ -26,7 +26,7 @@ enum err live_sites_open(struct live *l)
     uint32_t lanes = sites_lanes(l), sites = l->f->sites_count;
 
     l->firsts = mem_calloc(sites, sizeof(*l->firsts));
-    l->statuses = mem_calloc(lanes, sizeof(*l->statuses));
+    l->statuses = mem_calloc(lanes, sizeof(json_t *));
     l->sent = mem_calloc((size_t)lanes * sites, sizeof(*l->sent));
     l->shares = mem_calloc(sites, sizeof(*l->shares));
     return l->firsts == NULL || l->statuses == NULL || l->sent == NULL || l->shares == NULL

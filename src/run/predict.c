@@ -14,8 +14,10 @@ static void predict_over(const struct run_picture *picture, const struct run_res
     out->wan_bytes = run_traffic_total(picture->traffic);
 }
 
-/* By worker: the mean of its steps. A worker that has ended none takes as long as the others. */
-static double predict_steps(const struct run_file *f, const struct run_tally *tally, int64_t *out)
+/* By worker: the mean of its steps. A worker that has ended none takes as long as the others; false
+ * if nobody has, as when all have gone on from a checkpoint and ended at once. */
+static bool predict_steps(const struct run_file *f, const struct run_tally *tally, int64_t *out,
+                          double *mean_s_out)
 {
     int64_t sum_ns = 0;
     uint64_t clocks = 0;
@@ -27,10 +29,14 @@ static double predict_steps(const struct run_file *f, const struct run_tally *ta
         clocks += w->clocks;
         out[i] = w->clocks == 0 ? -1 : w->compute_ns / (int64_t)w->clocks;
     }
+    if (clocks == 0) {
+        return false;
+    }
     for (uint32_t i = 0; i < f->workers; i++) {
         out[i] = out[i] < 0 ? sum_ns / (int64_t)clocks : out[i];
     }
-    return (double)sum_ns * 1e-9 / (double)clocks;
+    *mean_s_out = (double)sum_ns * 1e-9 / (double)clocks;
+    return true;
 }
 
 /* Who asked is asked too, but gets what is theirs. */
@@ -66,7 +72,7 @@ enum err run_predict(const struct run_file *f, const struct run_tally *tally,
     struct run_file same = *f;
     struct run_sim_result result;
     int64_t *steps;
-    enum err rc;
+    enum err rc = OK;
 
     *out = (struct run_prediction){.known = false};
     if (clocks == 0) {
@@ -77,8 +83,10 @@ enum err run_predict(const struct run_file *f, const struct run_tally *tally,
         return err_text_set(text, ERR_NOMEM, "no memory for the prediction");
     }
     same.stop = (struct run_stop){.clocks = clocks};
-    out->compute_s = predict_steps(f, tally, steps);
-    rc = run_sim(&same, &watcher, &(struct run_sim_options){.compute_ns = steps}, &result, text);
+    if (predict_steps(f, tally, steps, &out->compute_s)) {
+        rc =
+            run_sim(&same, &watcher, &(struct run_sim_options){.compute_ns = steps}, &result, text);
+    }
     mem_free(steps);
     return rc;
 }

@@ -85,6 +85,23 @@ static void test_of_nothing_nothing_is_known(void **state)
     run_file_free(f);
 }
 
+/* Nor if workers have gone on from a clock that others ended, and then ended none. */
+static void test_of_who_has_just_come_nothing_is_known(void **state)
+{
+    struct run_file *f = open_file();
+    struct run_tally *t = open_tally(0, 0, 0);
+    struct run_prediction p;
+    struct err_text text = {""};
+
+    (void)state;
+    run_tally_joined(t, 0, 8);
+    run_tally_joined(t, 1, 8);
+    assert_int_equal(run_predict(f, t, NULL, NULL, &p, &text), OK);
+    assert_false(p.known);
+    run_tally_destroy(t);
+    run_file_free(f);
+}
+
 static enum run_wish stop(void *user)
 {
     (void)user;
@@ -126,6 +143,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps_take_what_was_measured_up_to_the_clock_that_was_reached),
         cmocka_unit_test(test_of_nothing_nothing_is_known),
+        cmocka_unit_test(test_of_who_has_just_come_nothing_is_known),
         cmocka_unit_test(test_who_has_enough_need_not_wait),
         cmocka_unit_test(test_no_memory_is_told),
     };

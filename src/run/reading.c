@@ -58,7 +58,7 @@ static enum err reading_one(struct run_reading *r, const char *dir, const char *
                             reading_parse *parse, struct err_text *text)
 {
     char path[RUN_READING_PATH_BYTES];
-    struct text bytes;
+    struct text bytes = {0};
     enum err rc = run_reading_file(dir, file, most, path, &bytes, text);
 
     if (rc == OK) {

@@ -118,10 +118,10 @@ static void chart_place(const struct chart_box *b, struct chart_name *names, uin
     double at = n->y;
 
     for (int i = 0; i < CHART_TRIES; i++) {
-        double off = CHART_LINE / 4 * ((i + 1) / 2) * (i % 2 == 0 ? 1 : -1);
+        int step = (i + 1) / 2 * (i % 2 == 0 ? 1 : -1);
         bool free = true;
 
-        n->y = at + off;
+        n->y = at + CHART_LINE / 4 * step;
         free = n->y > b->top - 2 && n->y < b->bottom + 5;
         for (uint32_t j = 0; j < count && free; j++) {
             free = !chart_hits(n, &names[j]);

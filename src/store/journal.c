@@ -373,13 +373,14 @@ static enum err journal_read_one(struct store *s, const char *name, uint64_t *nu
                                                     const uint8_t *bytes, size_t size, void *user),
                                  void *user, struct err_text *text)
 {
-    uint8_t *bytes;
-    size_t size;
+    uint8_t *bytes = NULL;
+    size_t size = 0;
     enum err rc = journal_load(s, name, &bytes, &size, text);
 
     if (rc != OK) {
         return rc;
     }
+    CHECK(bytes != NULL && size >= JOURNAL_HEAD_BYTES);
     if (memcmp(bytes, journal_magic, sizeof(journal_magic)) != 0 ||
         bytes_load64(bytes + 24) != size - JOURNAL_HEAD_BYTES ||
         bytes_load64(bytes + 32) !=

@@ -33,9 +33,12 @@ enum err mirror_init(struct mirror *m, const struct mirror_config *config, uint3
     m->sites = mem_calloc(MIRROR_SITES_MAX, sizeof(*m->sites));
     m->log = mem_calloc(MIRROR_LOG_MIN, sizeof(struct mirror_piece *));
     m->log_capacity = MIRROR_LOG_MIN;
-    m->hubs = cells == 0 ? NULL : mem_calloc(cells, sizeof(*m->hubs));
-    m->ways = cells == 0 ? NULL : mem_calloc(config->groups, sizeof(*m->ways));
-    if (m->sites == NULL || m->log == NULL || (cells > 0 && (m->hubs == NULL || m->ways == NULL))) {
+    if (config->groups > 0) {
+        m->hubs = mem_calloc(cells, sizeof(*m->hubs));
+        m->ways = mem_calloc(config->groups, sizeof(*m->ways));
+    }
+    if (m->sites == NULL || m->log == NULL ||
+        (config->groups > 0 && (m->hubs == NULL || m->ways == NULL))) {
         mirror_deinit(m);
         return ERR_NOMEM;
     }
@@ -61,7 +64,7 @@ static void mirror_free_all(struct list *payloads)
 
 void mirror_deinit(struct mirror *m)
 {
-    for (uint32_t s = 0; s < m->sites_count; s++) {
+    for (uint32_t s = 0; m->sites != NULL && s < m->sites_count; s++) {
         mirror_free_all(&m->sites[s].relays);
         mem_free(m->sites[s].passing);
     }

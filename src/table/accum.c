@@ -117,11 +117,12 @@ static float accum_factor(const struct table_schema *s, uint32_t weight)
 void table_accum_densify(struct table_accum *a, const struct table_schema *s, uint32_t chunk)
 {
     uint32_t rows = table_chunk_size(s, chunk) / s->width;
-    float *sum = a->sum == NULL ? NULL : accum_floats(a);
+    float *sum;
 
     if (a->touched == NULL) {
         return;
     }
+    sum = accum_floats(a);
     for (uint32_t r = 0; r < rows; r++) {
         if (!accum_touched(a, r)) {
             memset(sum + (size_t)r * s->width, 0, s->width * sizeof(float));
