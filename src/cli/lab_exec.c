@@ -110,6 +110,7 @@ _Noreturn static void exec_become(struct cli_context *ctx, int ns, pid_t parent,
     }
     (void)setenv(LAB_MARK, cli_text(ctx, "name"), 1);
     (void)signal(SIGPIPE, SIG_DFL);
+    (void)signal(SIGXFSZ, SIG_DFL);
     (void)sigprocmask(SIG_SETMASK, mask, NULL);
     (void)execvp(argv[0], (char *const *)(uintptr_t)argv);
     (void)fprintf(ctx->err, "strait lab exec: %s: %s\n", argv[0], strerror(errno));

@@ -130,6 +130,7 @@ _Noreturn static void up_become(const struct lab_place *p, const char *program, 
 
     (void)setsid();
     (void)signal(SIGPIPE, SIG_DFL);
+    (void)signal(SIGXFSZ, SIG_DFL);
     if (chdir("/") == 0 && log >= 0 && dup2(in, STDIN_FILENO) >= 0 &&
         dup2(out, STDOUT_FILENO) >= 0 && dup2(log, STDERR_FILENO) >= 0 &&
         (lock == LAB_LOCK_FD ? fcntl(lock, F_SETFD, 0) : dup2(lock, LAB_LOCK_FD)) >= 0) {

@@ -167,7 +167,8 @@ int main(int argc, char **argv)
     enum cli_exit status;
 
     main_keep_descriptors();
-    (void)signal(SIGPIPE, SIG_IGN); /* A reader that goes away is an error like others. */
+    (void)signal(SIGPIPE, SIG_IGN); /* A reader that goes away is an error like others, */
+    (void)signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not grow. */
     if (isatty(STDOUT_FILENO) != 1) {
         (void)setvbuf(stdout, NULL, _IOFBF, MAIN_OUT_BYTES);
     }

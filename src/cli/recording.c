@@ -71,7 +71,8 @@ static enum cli_exit recording_refused(struct cli_context *ctx, const struct run
         return cli_error(ctx, CLI_ERROR_EXISTS, NULL, "--record-updates: %s", text->text);
     case ERR_IO:
     case ERR_FULL:
-        return cli_error(ctx, CLI_ERROR_FILE, NULL, "--record-updates: %s", text->text);
+        return cli_error(ctx, CLI_ERROR_FILE, NULL, "--record-updates: %s%s", text->text,
+                         rc == ERR_FULL ? "; make room there, or choose another folder" : "");
     case ERR_NOMEM:
         return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "%s", text->text);
     default:
@@ -140,6 +141,7 @@ void recording_end(struct cli_context *ctx, const struct run_recording *how)
     struct err_text text = {""};
 
     if (how->dir != NULL && run_recording_end(how, &text) != OK) {
-        cli_note(ctx, "%s", text.text);
+        cli_note(ctx, "%s; how many clocks were recorded is not said there; what was can be read",
+                 text.text);
     }
 }

@@ -24,6 +24,8 @@ struct run_shown {
     uint64_t bytes_before;
     uint64_t *links_before; /* NULL: no picture before. */
     char news[160];         /* What people should see of the last event. */
+    uint32_t unrecorded;    /* Workers whose updates were not recorded to the end; the first: */
+    char unrecorded_why[640];
     struct screen screen;
     json_t *json; /* The summary, once it is over. */
     enum cli_exit status;

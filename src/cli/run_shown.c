@@ -90,6 +90,16 @@ static void shown_ready(struct run_shown *s, const char *text)
     }
 }
 
+/* The run goes on; that the recording is not whole is said now, and in the end. */
+static void shown_unrecorded(struct run_shown *s, const char *who, const char *text)
+{
+    run_shown_clear(s);
+    cli_note(s->ctx, "%s: %s", who, text);
+    if (s->unrecorded++ == 0) {
+        (void)snprintf(s->unrecorded_why, sizeof(s->unrecorded_why), "%s: %s", who, text);
+    }
+}
+
 static void shown_event(int64_t now_ns, const char *kind, const char *who, const char *text,
                         void *user)
 {
@@ -106,6 +116,8 @@ static void shown_event(int64_t now_ns, const char *kind, const char *who, const
     } else if (strcmp(kind, "kept") == 0 || strcmp(kind, "note") == 0) {
         run_shown_clear(s);
         cli_note(s->ctx, "%s", text);
+    } else if (strcmp(kind, "unrecorded") == 0) {
+        shown_unrecorded(s, who, text);
     } else if (shown_is_news(kind)) {
         (void)snprintf(s->news, sizeof(s->news), "%.1f s  %s%s%s%s%s", (double)now_ns * 1e-9, who,
                        who[0] == '\0' ? "" : " ", kind, text[0] == '\0' ? "" : ": ", text);
@@ -270,6 +282,13 @@ enum cli_exit run_shown_end(struct run_shown *s)
 
     shown_signals(false);
     run_shown_clear(s);
+    if (s->unrecorded > 0) {
+        enum cli_exit status =
+            cli_error(ctx, CLI_ERROR_FILE, NULL, "--record-updates: %s%s", s->unrecorded_why,
+                      s->unrecorded > 1 ? "; others too" : "");
+
+        s->status = s->status == CLI_DONE ? status : s->status;
+    }
     mem_free(s->links_before);
     s->links_before = NULL;
     if (s->json != NULL && ctx->json) {

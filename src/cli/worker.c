@@ -226,6 +226,11 @@ static void worker_notice(const char *text, void *user)
     worker_say(user, "notice", text);
 }
 
+static void worker_unrecorded(const char *text, void *user)
+{
+    worker_say(user, "unrecorded", text);
+}
+
 static void worker_waiting(const char *text, void *user)
 {
     worker_say(user, "waiting", text);
@@ -281,6 +286,7 @@ static const struct run_process_events worker_events = {
     .clock = worker_clock,
     .evaluated = worker_evaluated,
     .notice = worker_notice,
+    .unrecorded = worker_unrecorded,
     .waiting = worker_waiting,
 };
 

@@ -93,7 +93,7 @@ int64_t live_now(const struct live *l)
 
 void live_event(struct live *l, const char *kind, const char *who, const char *fmt, ...)
 {
-    char text[400];
+    char text[ERR_TEXT_BYTES];
     va_list args;
 
     if (l->watcher->event == NULL) {

@@ -129,7 +129,8 @@ static void live_worker_said(struct live_member *m, const char *kind, const json
         live_worker_evaluated(m, event);
     } else if (strcmp(kind, "left") == 0) {
         live_lanes(m, event);
-    } else if (strcmp(kind, "notice") == 0 || strcmp(kind, "waiting") == 0) {
+    } else if (strcmp(kind, "notice") == 0 || strcmp(kind, "waiting") == 0 ||
+               strcmp(kind, "unrecorded") == 0) {
         live_event(m->live, kind, m->name, "%s", text == NULL ? "" : text);
     }
 }

@@ -13,13 +13,19 @@
 enum {
     PROCESS_SERIES = 256,
     PROCESS_NEWS_MAX = 64,
-    PROCESS_TEXT_BYTES = 200,
+    PROCESS_TEXT_BYTES = ERR_TEXT_BYTES,
 };
 
 #define PROCESS_POOL_BYTES (UINT64_C(1) << 30)
 #define PROCESS_WHY_NS INT64_C(5000000000) /* Waiting for so long is worth a word. */
 
-enum process_kind { PROCESS_JOINED, PROCESS_CLOCK, PROCESS_EVALUATED, PROCESS_NOTICE };
+enum process_kind {
+    PROCESS_JOINED,
+    PROCESS_CLOCK,
+    PROCESS_EVALUATED,
+    PROCESS_NOTICE,
+    PROCESS_UNRECORDED
+};
 
 /* What happened on the loop and was not told yet. */
 struct process_news {
@@ -115,11 +121,22 @@ static void process_trainer_notice(struct run_trainer *t, const char *text, void
     process_notice(text, user);
 }
 
+static void process_unrecorded(struct run_trainer *t, const char *text, void *user)
+{
+    struct process_news *n = process_put(user, PROCESS_UNRECORDED);
+
+    (void)t;
+    if (n != NULL) {
+        (void)snprintf(n->text, sizeof(n->text), "%s", text);
+    }
+}
+
 static const struct run_trainer_events process_trainer_events = {
     .joined = process_joined,
     .clock = process_clock,
     .evaluated = process_evaluated,
     .notice = process_trainer_notice,
+    .unrecorded = process_unrecorded,
 };
 
 static void process_tell_one(struct run_process *p, const struct process_news *n)
@@ -134,6 +151,8 @@ static void process_tell_one(struct run_process *p, const struct process_news *n
         e->evaluated(&n->evaluated, p->config->user);
     } else if (n->kind == PROCESS_NOTICE && e->notice != NULL) {
         e->notice(n->text, p->config->user);
+    } else if (n->kind == PROCESS_UNRECORDED && e->unrecorded != NULL) {
+        e->unrecorded(n->text, p->config->user);
     }
 }
 

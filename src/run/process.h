@@ -26,6 +26,7 @@ struct run_process_events {
     void (*evaluated)(const struct run_evaluation *e, void *user);
     /* Something that people may want to know: a lane is away, was found again. */
     void (*notice)(const char *text, void *user);
+    void (*unrecorded)(const char *text, void *user); /* As in run/trainer.h. */
     /* It waits, for a while now: for whom or what. */
     void (*waiting)(const char *text, void *user);
 };

@@ -54,6 +54,18 @@ static enum err recorder_failed(const struct recorder_table *t, struct err_text 
                         t->path, strerror(errno));
 }
 
+static enum err recorder_else(const struct recorder_table *t, struct err_text *text)
+{
+    return err_text_set(text, ERR_INVALID,
+                        "%.300s: something else is there; record into an empty folder", t->path);
+}
+
+/* A disk that is full is the reader's to mend. */
+static const char *recorder_advice(enum err rc)
+{
+    return rc == ERR_FULL ? "; make room there, or record less (--record-every)" : "";
+}
+
 static bool recorder_put(const struct recorder_table *t, const void *bytes, uint64_t size,
                          uint64_t at)
 {
@@ -106,9 +118,7 @@ static enum err recorder_resume_array(struct recorder_table *t, uint64_t size,
         client_npy_parse(header, header_bytes, &npy, NULL) != OK || npy.axes != 2 ||
         npy.shape[1] != t->elements ||
         npy.shape[0] > (size - sizeof(header)) / sizeof(float) / t->elements) {
-        return err_text_set(text, ERR_INVALID,
-                            "%.300s: something else is there; record into an empty folder",
-                            t->path);
+        return recorder_else(t, text);
     }
     t->written = npy.shape[0];
     return ftruncate(t->fd, (off_t)recorder_row_at(t, t->written)) == 0 ? OK
@@ -151,9 +161,7 @@ static enum err recorder_resume_lines(struct run_recorder *r, struct recorder_ta
                 continue;
             }
             if (sscanf(head, "{\"clock\":%" SCNu64 ",", &t->written) != 1) {
-                return err_text_set(text, ERR_INVALID,
-                                    "%.300s: something else is there; record into an empty folder",
-                                    t->path);
+                return recorder_else(t, text);
             }
             t->bytes = at + (uint64_t)i + 1;
             in_line = 0;
@@ -161,6 +169,14 @@ static enum err recorder_resume_lines(struct run_recorder *r, struct recorder_ta
         at += (uint64_t)n;
     }
     return n < 0 || ftruncate(t->fd, (off_t)t->bytes) != 0 ? recorder_failed(t, text) : OK;
+}
+
+/* What there is of a clock that could not be written goes, and makes room. */
+static void recorder_cut(const struct run_recorder *r, const struct recorder_table *t)
+{
+    uint64_t end = r->how.lines ? t->bytes : recorder_row_at(t, t->written);
+
+    (void)!ftruncate(t->fd, (off_t)end);
 }
 
 static bool recorder_flush(struct run_recorder *r, struct recorder_table *t)
@@ -175,6 +191,7 @@ static bool recorder_flush(struct run_recorder *r, struct recorder_table *t)
 static enum err recorder_write_line(struct run_recorder *r, struct recorder_table *t,
                                     uint64_t clock, const float *values, struct err_text *text)
 {
+    uint64_t begun = t->bytes;
     bool good = true;
 
     if (clock <= t->written) {
@@ -192,6 +209,7 @@ static enum err recorder_write_line(struct run_recorder *r, struct recorder_tabl
     memcpy(r->block + r->used, "]}\n", 3);
     r->used += 3;
     if (!good || !recorder_flush(r, t)) {
+        t->bytes = begun;
         return recorder_failed(t, text);
     }
     t->written = clock;
@@ -226,6 +244,9 @@ static enum err recorder_open(struct run_recorder *r, const char *name, struct r
     if (t->fd < 0 || fstat(t->fd, &status) != 0) {
         return recorder_failed(t, text);
     }
+    if (!S_ISREG(status.st_mode)) {
+        return recorder_else(t, text);
+    }
     return r->how.lines ? recorder_resume_lines(r, t, text)
                         : recorder_resume_array(t, (uint64_t)status.st_size, text);
 }
@@ -235,6 +256,7 @@ enum err run_recorder_create(const struct run_recording *how, uint32_t worker,
                              struct run_recorder **out, struct err_text *text)
 {
     struct run_recorder *r = mem_zalloc(sizeof(*r));
+    struct err_text why = {""};
     enum err rc;
 
     CHECK(how->every >= 1 && count <= APP_TABLES_MAX);
@@ -246,18 +268,18 @@ enum err run_recorder_create(const struct run_recording *how, uint32_t worker,
         run_recorder_destroy(r);
         return err_text_set(text, ERR_NOMEM, "no memory to record updates");
     }
-    rc = run_folder_make(how->dir, text);
+    rc = run_folder_make(how->dir, &why);
     for (uint32_t i = 0; i < count && rc == OK; i++) {
         char name[RUN_RECORDING_NAME_BYTES];
 
         run_recording_name(how, worker, tables[i].name, name, sizeof(name));
         r->tables[i].fd = -1;
         r->count++;
-        rc = recorder_open(r, name, &r->tables[i], &tables[i], text);
+        rc = recorder_open(r, name, &r->tables[i], &tables[i], &why);
     }
     if (rc != OK) {
         run_recorder_destroy(r);
-        return rc;
+        return err_text_set(text, rc, "%.440s%s", why.text, recorder_advice(rc));
     }
     *out = r;
     return OK;
@@ -303,28 +325,44 @@ static uint64_t recorder_bytes(const struct run_recorder *r, uint64_t row)
     return sum;
 }
 
+/* It is over: say how far it got. */
+static enum err recorder_end(struct run_recorder *r, uint64_t clock, enum err rc, const char *why,
+                             struct err_text *text)
+{
+    char far[48] = "for no clock";
+
+    r->stopped = true;
+    if (clock > r->how.every) {
+        (void)snprintf(far, sizeof(far), "up to clock %" PRIu64, clock - r->how.every);
+    }
+    return err_text_set(text, rc, "updates are recorded %s: %.360s%s", far, why,
+                        recorder_advice(rc));
+}
+
 enum err run_recorder_write(struct run_recorder *r, uint64_t clock, const struct app_view *views,
                             struct err_text *text)
 {
     uint64_t row = (clock - 1) / r->how.every;
+    struct err_text why = {""};
     enum err rc = OK;
 
     if (r->stopped || (clock - 1) % r->how.every != 0) {
         return OK;
     }
     if (!r->how.large && recorder_bytes(r, row) > RUN_RECORDING_BYTES_MAX) {
-        rc = err_text_set(text, ERR_TOO_BIG,
-                          "updates are recorded up to clock %" PRIu64 ": their files have reached "
-                          "%d GiB; --record-large allows more",
-                          clock - r->how.every, (int)(RUN_RECORDING_BYTES_MAX >> 30));
+        rc = err_text_set(&why, ERR_TOO_BIG,
+                          "their files have reached %d GiB; --record-large allows more",
+                          (int)(RUN_RECORDING_BYTES_MAX >> 30));
     }
     for (uint32_t i = 0; i < r->count && rc == OK; i++) {
         struct recorder_table *t = &r->tables[i];
         const float *values = recorder_spread(t, &views[i]);
 
-        rc = r->how.lines ? recorder_write_line(r, t, clock, values, text)
-                          : recorder_write_row(t, row, values, text);
+        rc = r->how.lines ? recorder_write_line(r, t, clock, values, &why)
+                          : recorder_write_row(t, row, values, &why);
+        if (rc != OK) {
+            recorder_cut(r, t);
+        }
     }
-    r->stopped = rc != OK;
-    return rc;
+    return rc == OK ? OK : recorder_end(r, clock, rc, why.text, text);
 }

@@ -6,7 +6,9 @@
 #include "run/updates.h"
 #include "store/npy.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -122,6 +124,23 @@ static void check_two(struct fixture *f, uint64_t second, bool gap)
     run_updates_close(u);
 }
 
+/* Two clocks of the second table and no byte more; the first may have one more. */
+static void check_cut(struct fixture *f, bool lines)
+{
+    struct run_updates *u = look(f, "r");
+    struct stat status;
+    char path[128];
+
+    next(f, u, 1, (float[]){0, 0, 0.1F, 1, 0, 0, 2, 0.1F}, 8);
+    next(f, u, lines ? 4 : 2, (float[]){0, 0, 2, 1, 0, 0, 2, 2}, 8);
+    next(f, u, 0, NULL, 0);
+    assert_int_equal(run_updates_torn(u), 0);
+    run_updates_close(u);
+    path_of(f, "r", path, sizeof(path));
+    assert_int_equal(stat(path, &status), 0);
+    assert_true(lines || status.st_size == NPY_HEADER_BYTES + 2 * 32);
+}
+
 static void test_each_clock_is_there_at_once(void **state)
 {
     struct fixture *f = *state;
@@ -223,6 +242,67 @@ static void test_there_is_a_limit(void **state)
     assert_int_equal(status.st_size, NPY_HEADER_BYTES + 12 * INT64_C(100000000));
 }
 
+/* No file may have more than so many bytes: the write that goes beyond is cut, the next one fails.
+ */
+static void limit(rlim_t bytes)
+{
+    struct rlimit now;
+
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &now), 0);
+    now.rlim_cur = bytes < now.rlim_max ? bytes : now.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);
+}
+
+static void test_what_is_half_written_goes_and_it_is_said_how_far_it_got(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    for (uint32_t lines = 0; lines < 2; lines++) {
+        enum err rc;
+
+        f->how.lines = lines == 1;
+        f->how.every = 3;
+        assert_int_equal(start(f), OK);
+        assert_int_equal(make(f, 1, 0.1F), OK);
+        assert_int_equal(make(f, 4, 2), OK);
+        /* Of the next clock the first table has room, the second has for a part of it. */
+        limit(lines == 1 ? 120 : NPY_HEADER_BYTES + 2 * 32 + 8);
+        rc = make(f, 7, 3);
+        limit(RLIM_INFINITY);
+        assert_int_equal(rc, ERR_IO);
+        if (strncmp(f->text.text, "updates are recorded up to clock 4: /tmp/", 41) != 0 ||
+            strstr(f->text.text, lines == 1 ? "w7-r.jsonl: File too large"
+                                            : "w7-r.npy: File too large") == NULL) {
+            fail_msg("%s", f->text.text);
+        }
+        f->text.text[0] = '\0';
+        assert_int_equal(make(f, 10, 1), OK); /* Nothing more, and it was told. */
+        assert_string_equal(f->text.text, "");
+        check_cut(f, lines == 1);
+    }
+}
+
+static void test_no_room_for_the_first_clock_is_said_as_such(void **state)
+{
+    struct fixture *f = *state;
+    enum err rc;
+
+    assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    assert_int_equal(start(f), OK);
+    limit(NPY_HEADER_BYTES);
+    rc = make(f, 1, 1);
+    limit(RLIM_INFINITY);
+    assert_int_equal(rc, ERR_IO);
+    assert_non_null(strstr(f->text.text, "updates are recorded for no clock: /tmp/"));
+    limit(0);
+    testing_remove(f->dir);
+    rc = start(f);
+    limit(RLIM_INFINITY);
+    assert_int_equal(rc, ERR_IO);
+    assert_non_null(strstr(f->text.text, "w7-d.npy: File too large"));
+}
+
 static void test_something_else_is_not_touched(void **state)
 {
     static const char *const others[] = {
@@ -248,7 +328,17 @@ static void test_something_else_is_not_touched(void **state)
         assert_string_equal(got, others[lines]);
         assert_int_equal(fclose(file), 0);
     }
-    /* A folder has its place. */
+    /* A device that could be read for ever, or a folder. */
+    for (uint32_t lines = 0; lines < 2; lines++) {
+        char path[128];
+
+        f->how.lines = lines == 1;
+        path_of(f, "d", path, sizeof(path));
+        (void)unlink(path);
+        assert_int_equal(symlink("/dev/zero", path), 0);
+        assert_int_equal(start(f), ERR_INVALID);
+        assert_non_null(strstr(f->text.text, "something else is there; record into an empty"));
+    }
     f->how.lines = false;
     testing_remove(f->dir);
     assert_int_equal(mkdir(f->dir, 0777), 0);
@@ -295,6 +385,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_the_next_life_goes_on, setup, teardown),
         cmocka_unit_test_setup_teardown(test_not_all_clocks_are_written, setup, teardown),
         cmocka_unit_test_setup_teardown(test_there_is_a_limit, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            test_what_is_half_written_goes_and_it_is_said_how_far_it_got, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_room_for_the_first_clock_is_said_as_such, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_something_else_is_not_touched, setup, teardown),
         cmocka_unit_test_setup_teardown(test_tables_may_be_too_large, setup, teardown),
         cmocka_unit_test_setup_teardown(test_memory_may_run_out, setup, teardown),

@@ -88,7 +88,7 @@ static void sim_event(struct sim_run *r, const char *kind, const char *who, cons
 
 static void sim_event(struct sim_run *r, const char *kind, const char *who, const char *fmt, ...)
 {
-    char text[320];
+    char text[ERR_TEXT_BYTES];
     va_list args;
 
     if (r->watcher->event == NULL) {
@@ -245,12 +245,21 @@ static void sim_notice(struct run_trainer *t, const char *text, void *user)
     sim_event(w->run, "notice", w->name, "%s", text);
 }
 
+static void sim_unrecorded(struct run_trainer *t, const char *text, void *user)
+{
+    struct sim_trainee *w = user;
+
+    (void)t;
+    sim_event(w->run, "unrecorded", w->name, "%s", text);
+}
+
 static const struct run_trainer_events sim_trainer_events = {
     .joined = sim_joined,
     .due = sim_due,
     .clock = sim_clock,
     .evaluated = sim_evaluated,
     .notice = sim_notice,
+    .unrecorded = sim_unrecorded,
     .ended = sim_ended,
 };
 

@@ -100,6 +100,14 @@ static void trainer_notice(struct run_trainer *t, const char *text)
     }
 }
 
+static void trainer_unrecorded(struct run_trainer *t)
+{
+    if (t->config.events->unrecorded != NULL && t->record_text.text[0] != '\0') {
+        t->config.events->unrecorded(t, t->record_text.text, t->config.user);
+    }
+    t->record_text.text[0] = '\0';
+}
+
 /* It is safe now that the others hear of the step; or it could not be saved, which is no reason to
  * end: what is lost if the process dies is said. */
 static void trainer_saved(enum err rc, void *user)
@@ -425,8 +433,7 @@ void run_trainer_computed(struct run_trainer *t)
         trainer_judged(t);
         return;
     }
-    trainer_notice(t, t->record_text.text);
-    t->record_text.text[0] = '\0';
+    trainer_unrecorded(t);
     trainer_count(t, &t->now.compute_ns);
     t->now.samples = t->step.samples;
     t->now.loss_sum = t->step.loss_sum;

@@ -62,6 +62,8 @@ struct run_trainer_events {
     void (*evaluated)(struct run_trainer *t, const struct run_evaluation *e, void *user);
     /* Something that people may want to know. */
     void (*notice)(struct run_trainer *t, const char *text, void *user);
+    /* What it makes is not recorded any longer: why, and what to do. */
+    void (*unrecorded)(struct run_trainer *t, const char *text, void *user);
     /* The last call: see run_trainer_result(). The trainer may be destroyed, but not in here. */
     void (*ended)(struct run_trainer *t, void *user);
 };

@@ -102,6 +102,7 @@ void run_trainer_weigh(struct run_trainer *t)
 enum err run_trainer_open_recorder(struct run_trainer *t, struct err_text *text)
 {
     struct app_table tables[APP_TABLES_MAX];
+    enum err rc;
 
     if (!run_recording_wants(t->config.recording, t->config.number)) {
         return OK;
@@ -109,8 +110,12 @@ enum err run_trainer_open_recorder(struct run_trainer *t, struct err_text *text)
     for (uint32_t i = 0; i < t->tables_count; i++) {
         tables[i] = t->tables[i].is;
     }
-    return run_recorder_create(t->config.recording, t->config.number, tables, t->tables_count,
-                               &t->recorder, text);
+    rc = run_recorder_create(t->config.recording, t->config.number, tables, t->tables_count,
+                             &t->recorder, text);
+    if (rc == ERR_FULL) { /* Others may have trained for long: that is worth more. */
+        return err_text_set(&t->record_text, OK, "no updates are recorded: %.460s", text->text);
+    }
+    return rc;
 }
 
 void run_trainer_record(struct run_trainer *t)

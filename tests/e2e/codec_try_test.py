@@ -1,6 +1,9 @@
 """`strait codec`: updates, recorded or made by hand, through chains. NumPy computes the same."""
 
 import json
+import resource
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -434,6 +437,85 @@ def test_what_cannot_be_recorded_is_refused_before_the_run(strait):
     done = strait.run("run", "a.yaml", "--no-record", "--record-updates", "w")
     assert "records the updates of 1 worker and 1 table: " in done.stderr
     assert " for 12 clocks, in w" in done.stderr
+
+
+GROUNDS = {"sim": [], "local": ["--on", "local", "--no-prediction"]}
+
+
+@pytest.mark.parametrize("ground", GROUNDS)
+@pytest.mark.parametrize("form", ["npy", "jsonl"])
+def test_what_cannot_be_written_ends_the_recording_and_not_the_run(strait, ground, form):
+    """Files may not have more than 16 kB: the updates of thirteen clocks, or of four as text."""
+
+    def narrow():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (16000, resource.RLIM_INFINITY))
+
+    write_run(strait, "logreg")
+    args = ["run", "a.yaml", "--no-record", "--json", "--set", "stop.clocks=30", *GROUNDS[ground],
+            "--record-updates", "u", "--record-worker", "all", "--record-format", form]
+    done = strait.run(*args, preexec_fn=narrow)
+    assert done.returncode == 1
+    answer = json.loads(done.stdout)
+    assert answer["clocks"] == 30 and answer["end"] == "clocks" and answer["objective"] > 0
+    meta = json.loads((strait.folder / "u" / "updates.json").read_text())
+    clocks = [u["clocks"] for u in meta["updates"]]
+    assert all(3 <= n < 30 for n in clocks) and len(clocks) == 2
+    for u in meta["updates"]:
+        said = (f"{u['worker']}: updates are recorded up to clock {u['clocks']}: "
+                f"{strait.folder}/u/{u['file']}: File too large")
+        assert said in done.stderr
+    assert '"STRAIT-0101"' in done.stderr and "--record-updates: w" in done.stderr
+    assert "; others too" in done.stderr
+    replayed = strait.json("codec", "try", "dvf:delta=0.01", "u")["clocks"]
+    assert [c["clock"] for c in replayed] == list(range(1, max(clocks) + 1))
+
+
+FULL = """
+mount -t tmpfs -o size={size} none full && "$@"
+echo "status $?"
+cp full/u/updates.json . && {strait} codec try dvf:delta=0.01 full/u --total --json
+"""
+
+
+def on_a_small_disk(strait, size, *args):
+    (strait.folder / "full").mkdir(exist_ok=True)
+    script = FULL.format(size=size, strait=strait.bin)
+    done = subprocess.run(
+        ["unshare", "-Urm", "sh", "-c", script, "sh", strait.bin, "run", "a.yaml", "-o", "r",
+         "--set", "stop.clocks=60", "--record-updates", "full/u", "--record-worker", "all", *args],
+        cwd=strait.folder, env=strait.env, capture_output=True, text=True, timeout=60)
+    if "unshare: " in done.stderr or "mount: " in done.stderr:
+        pytest.skip("no disk of our own: " + done.stderr)
+    return done
+
+
+@pytest.mark.parametrize("ground", GROUNDS)
+def test_a_full_disk_is_told_and_the_run_is_kept(strait, ground):
+    write_run(strait, "logreg")
+    done = on_a_small_disk(strait, "64k", *GROUNDS[ground])
+    assert "status 1\n" in done.stdout and "all 60 clocks" in done.stdout
+    assert done.stderr.count("error[STRAIT-0101]: --record-updates: w") == 1
+    assert ("No space left on device; make room there, or record less (--record-every)"
+            in done.stderr)
+    summary = json.loads((strait.folder / "r" / "summary.json").read_text())
+    assert summary["clocks"] == 60 and (strait.folder / "r" / "report.html").exists()
+    lines = (strait.folder / "r" / "events.jsonl").read_text().splitlines()
+    events = [e for e in map(json.loads, lines) if e["event"] == "unrecorded"]
+    assert sorted(e["who"] for e in events) == ["w0", "w1"]
+    kept = json.loads(done.stdout[done.stdout.index("status 1\n") + 9:])
+    assert kept["total"]["elements"] > 2000
+
+
+def test_a_disk_that_is_full_from_the_start(strait):
+    write_run(strait, "logreg")
+    done = on_a_small_disk(strait, "4k")  # Room for updates.json and nothing else.
+    assert "status 1\n" in done.stdout and "all 60 clocks" in done.stdout
+    assert "w0: no updates are recorded: " in done.stderr
+    shutil.rmtree(strait.folder / "r")
+    done = on_a_small_disk(strait, "4k,nr_inodes=2")
+    assert "status 1\n" in done.stdout and not (strait.folder / "r").exists()
+    assert "updates.json: No space left on device; make room there, or choose another folder" \
+        in done.stderr
 
 
 @pytest.mark.parametrize("job", RUNS)
