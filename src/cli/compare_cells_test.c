@@ -160,6 +160,8 @@ static void test_what_is_saved_and_a_worker_s_time_are_those_to_the_goal(void **
     assert_true(compare_cells_value(&s, &fig, 0, 1) == 0);
     assert_true(compare_cells_value(&s, &fig, 0, 4) == 0.75); /* By plain of its barrier. */
     assert_true(isnan(compare_cells_value(&s, &fig, 0, 5)));  /* It did not get there. */
+    with[0].runs[4].scalars.reached_clock = 20; /* Of 40: what came later does not count. */
+    assert_true(compare_cells_value(&s, &fig, 0, 4) == 0.875);
     with[0].runs[3].outcome.bytes = NAN;
     assert_true(isnan(compare_cells_value(&s, &fig, 0, 3)));
     with[0].runs[1].outcome.bytes = NAN;
@@ -172,6 +174,8 @@ static void test_what_is_saved_and_a_worker_s_time_are_those_to_the_goal(void **
     assert_true(compare_cells_value(&s, &fig, 1, 2) == 7);
     with[1].runs[2].outcome.codec_s = NAN;
     assert_true(compare_cells_value(&s, &fig, 1, 2) == 8);
+    with[1].runs[2].scalars.reached_clock = 30;
+    assert_true(compare_cells_value(&s, &fig, 1, 2) == 6);
     with[1].runs[2].outcome.workers = 0;
     assert_true(isnan(compare_cells_value(&s, &fig, 1, 2)));
 }

@@ -53,13 +53,24 @@ static double cells_dollars(const struct compare *c, uint32_t run)
     return o->priced && compare_timed(c, run) ? o->cost.total : (double)NAN;
 }
 
+/* What a run has sent or spent at its end, at the moment when it met the goal: that was up to
+ * evaluate.every clocks before, and every clock is taken for the same. */
+static double cells_until(const struct compare *c, uint32_t run, double at_the_end)
+{
+    const struct run_outcome *o = &c->runs[run].outcome;
+
+    return o->clocks > 0 ? at_the_end * fmin(1, compare_clocks(c, run) / (double)o->clocks)
+                         : at_the_end;
+}
+
 /* Part of the base's bytes that a run did without until it was as good. */
 static double cells_saved(const struct compare *c, uint32_t base, uint32_t run)
 {
     bool there = base != COMPARE_NONE && compare_timed(c, base) && compare_timed(c, run);
 
     return there && c->runs[base].outcome.bytes > 0
-               ? 1 - c->runs[run].outcome.bytes / c->runs[base].outcome.bytes
+               ? 1 - cells_until(c, run, c->runs[run].outcome.bytes) /
+                         cells_until(c, base, c->runs[base].outcome.bytes)
                : (double)NAN;
 }
 
@@ -67,13 +78,15 @@ static double cells_saved(const struct compare *c, uint32_t base, uint32_t run)
 static double cells_seconds(const struct compare_cells *s, const struct run_cells_figure *f,
                             uint32_t cell, uint32_t run)
 {
-    const struct run_outcome *o = &s->cells[cell].c->runs[run].outcome;
+    const struct compare *c = s->cells[cell].c;
+    const struct run_outcome *o = &c->runs[run].outcome;
     bool beside = s->cells[cell].cell->local && isfinite(o->codec_s);
     double codec = beside ? o->codec_s : 0;
     double sum =
         f->show == RUN_SHOW_COMPUTATION ? o->compute_s + codec : o->read_s + o->end_s - codec;
 
-    return o->workers > 0 && compare_timed(s->cells[cell].c, run) ? sum / o->workers : (double)NAN;
+    return o->workers > 0 && compare_timed(c, run) ? cells_until(c, run, sum) / o->workers
+                                                   : (double)NAN;
 }
 
 double compare_cells_value(const struct compare_cells *s, const struct run_cells_figure *f,
