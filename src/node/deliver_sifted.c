@@ -84,7 +84,8 @@ enum err node_deliver_begin(struct node_lane *l)
             rc = node_sift_count(&l->sift, c->registry, "broadcast");
         }
         if (rc == OK) {
-            rc = node_look_open(&l->look, c->loop, &l->sift, c->site.required, sifted_links, l);
+            rc = node_look_open(&l->look, c->loop, &l->sift, c->site.required, c->heartbeat_ns,
+                                sifted_links, l);
         }
     }
     return rc;

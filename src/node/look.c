@@ -3,9 +3,9 @@
 #include "net/probe.h"
 
 enum {
-    LOOK_IDLE_MS = 5000,   /* So long nothing was sent: then a link may be probed, */
-    LOOK_AGAIN_MS = 30000, /* and after a probe not so soon again. */
-    LOOK_RATE_MIN = 1024,  /* Bytes per second; the least that is probed. */
+    LOOK_IDLE = 5,        /* So many heartbeats nothing was sent: then a link may be probed, */
+    LOOK_AGAIN = 30,      /* and after a probe not so soon again. */
+    LOOK_RATE_MIN = 1024, /* Bytes per second; the least that is probed. */
 };
 
 static int64_t look_now(const struct node_look *k)
@@ -13,9 +13,15 @@ static int64_t look_now(const struct node_look *k)
     return loop_now_ns(k->loop);
 }
 
-static void look_after(struct node_look *k, int64_t ms)
+/* While something waits. */
+static void look_soon(struct node_look *k)
 {
-    loop_timer_start_in(&k->timer, ms * 1000000);
+    loop_timer_start_in(&k->timer, (int64_t)NET_METER_LOOK_MS * 1000000);
+}
+
+static void look_later(struct node_look *k, int64_t heartbeats)
+{
+    loop_timer_start_in(&k->timer, heartbeats * k->heartbeat_ns);
 }
 
 /* What is known of all links; the slowest goes to the sender. */
@@ -80,7 +86,7 @@ static void look_idle(struct node_look *k)
     enum err rc;
 
     if (wanted == ENOUGH_NO_LINK) {
-        look_after(k, LOOK_AGAIN_MS);
+        look_later(k, LOOK_AGAIN);
         return;
     }
     (void)k->links(links, k->user);
@@ -88,7 +94,7 @@ static void look_idle(struct node_look *k)
     if (rc == ERR_INVALID) {
         rc = net_probe_start(links[wanted].peer, NULL, look_probed, k); /* Beyond what it can. */
     }
-    look_after(k, rc == OK ? LOOK_AGAIN_MS : LOOK_IDLE_MS);
+    look_later(k, rc == OK ? LOOK_AGAIN : LOOK_IDLE);
 }
 
 static void look_look(struct node_look *k)
@@ -106,9 +112,9 @@ static void look_look(struct node_look *k)
         look_judge(k);
     }
     if (k->busy) {
-        look_after(k, NET_METER_LOOK_MS);
+        look_soon(k);
     } else if (k->moves) {
-        look_after(k, LOOK_IDLE_MS);
+        look_later(k, LOOK_IDLE);
     }
 }
 
@@ -125,16 +131,18 @@ static void look_timer(struct loop_timer *timer, void *user)
 }
 
 enum err node_look_open(struct node_look *k, struct loop *loop, struct node_sift *sift,
-                        uint64_t required,
+                        uint64_t required, int64_t heartbeat_ns,
                         uint32_t (*links)(struct node_look_link *out, void *user), void *user)
 {
     enum err rc = OK;
 
-    *k = (struct node_look){.sift = sift,
-                            .links = links,
-                            .user = user,
-                            .required = required,
-                            .moves = required > 0 && node_sifting_moves(sift->how)};
+    *k = (struct node_look){
+        .sift = sift,
+        .links = links,
+        .user = user,
+        .required = required,
+        .heartbeat_ns = heartbeat_ns > 0 ? heartbeat_ns : (int64_t)LIMIT_HEARTBEAT_MS * 1000000,
+        .moves = required > 0 && node_sifting_moves(sift->how)};
     k->on = k->moves || node_sifting_chooses(sift->how);
     if (k->on) {
         rc = loop_timer_init(&k->timer, loop, look_timer, k);
@@ -161,6 +169,6 @@ void node_look_sent(struct node_look *k)
     if (k->on && !k->busy) {
         look_look(k);
         k->busy = true; /* One look is enough for all that is sent in this turn. */
-        look_after(k, NET_METER_LOOK_MS);
+        look_soon(k);
     }
 }

@@ -28,6 +28,7 @@ struct node_look {
     uint32_t (*links)(struct node_look_link *out, void *user);
     void *user;
     uint64_t required;
+    int64_t heartbeat_ns;
     bool on;
     bool moves; /* Thresholds follow; else only encodings are chosen. */
     bool busy;  /* Something waits: the timer is that of the next look. */
@@ -36,9 +37,10 @@ struct node_look {
 };
 
 /* Look after @sift, which stays where it is. @required as in struct node_site; zero: the lower
- * threshold always counts. ERR_NOMEM. */
+ * threshold always counts. @heartbeat_ns is that of the endpoint, zero: the default; where it beats
+ * more slowly there are fewer probes, too. ERR_NOMEM. */
 MUST_USE enum err node_look_open(struct node_look *k, struct loop *loop, struct node_sift *sift,
-                                 uint64_t required,
+                                 uint64_t required, int64_t heartbeat_ns,
                                  uint32_t (*links)(struct node_look_link *out, void *user),
                                  void *user);
 

@@ -184,7 +184,8 @@ enum err node_sift_begin(struct node_worker *w)
         rc = node_sift_count(&w->sift, w->config.registry, "push");
     }
     if (rc == OK && !node_look_opened(&w->look)) {
-        rc = node_look_open(&w->look, w->config.loop, &w->sift, w->site.required, sift_links, w);
+        rc = node_look_open(&w->look, w->config.loop, &w->sift, w->site.required,
+                            w->config.heartbeat_ns, sift_links, w);
     }
     return rc;
 }
