@@ -11,6 +11,7 @@ struct stage {
     uint32_t upper[STAGE_CLOCKS + 1]; /* By clock: workers that hold back more, */
     double time_s[STAGE_CLOCKS + 1];  /* and when it ended. */
     uint32_t changes;                 /* After the first time that nobody did. */
+    uint64_t sent;                    /* By worker 0 until then, in bytes. */
     struct run_sim_result result;
 };
 
@@ -18,7 +19,7 @@ static void stage_row(const struct run_row *row, const struct run_traffic *traff
 {
     struct stage *s = user;
 
-    (void)traffic;
+    s->sent = run_traffic_between(traffic, 1, 0);
     s->upper[row->clock] = row->upper;
     s->time_s[row->clock] = (double)row->now_ns * 1e-9;
 }
@@ -150,6 +151,19 @@ static void test_links_that_are_hardly_used_are_probed(void **state)
     assert_int_equal(bad.upper[STAGE_CLOCKS], 1);
 }
 
+/* Probes are as large as ever on links that are slow only because the model is small. */
+static void test_at_scale_there_are_fewer_probes(void **state)
+{
+    struct stage full =
+        stage_run_job("rate: 15mbit, rtt: 20ms", CHAIN, "1000}}\ncompute: {time: 20s", "");
+    struct stage model = stage_run_job("rate: 1500mbit, rtt: 20ms",
+                                       "filter: 'dvf:low=1e-6,up=1e-5 | dense', required: 2gbit",
+                                       "1000}}\ncompute: {time: 20s", "links: {scale: 1/100}\n");
+
+    (void)state;
+    assert_true(model.sent < full.sent); /* As at full size: what probes take of a link. */
+}
+
 /* Nothing depends on links: nobody looks at them. */
 static void test_one_threshold_needs_no_looks(void **state)
 {
@@ -169,6 +183,7 @@ int main(void)
         cmocka_unit_test(test_what_is_not_enough_stays_so),
         cmocka_unit_test(test_jitter_does_not_make_it_go_up_and_down),
         cmocka_unit_test(test_links_that_are_hardly_used_are_probed),
+        cmocka_unit_test(test_at_scale_there_are_fewer_probes),
         cmocka_unit_test(test_one_threshold_needs_no_looks),
     };
 
