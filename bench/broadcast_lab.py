@@ -2,7 +2,7 @@
 """How long do sums take to eight workers, directly and by a tree, all of them and three quarters
 held back? Real processes behind emulated network cards (`strait run --on lab`), and the simulator.
 
-    STRAIT_BIN=build/release/strait bench/broadcast_lab.py [--on sim|lab] [--json FILE]
+    STRAIT_BIN=build/release/strait bench/broadcast_lab.py [--on sim|lab] [--clocks N] [--json FILE]
 
 The lab needs root. Exit status 77 with a reason if there cannot be one. A table goes to standard
 output: seconds of a broadcast, the mean of all but those of the first two clocks (in which workers
@@ -31,9 +31,10 @@ WAYS = {
 }
 
 
-def run(strait, on, settings, folder):
+def run(strait, args, on, settings, folder):
     """Seconds of a broadcast, and the part of the sums' entries that was sent."""
-    command = [strait, "run", str(FILE), "--on", on, "-o", folder, "--json"]
+    command = [strait, "run", str(FILE), "--on", on, "-o", folder, "--json",
+               "--set", f"stop.clocks={args.clocks}"]
     for setting in settings:
         command += ["--set", setting]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -47,11 +48,11 @@ def run(strait, on, settings, folder):
     return (summary["time_s"] - times[1]) / (len(times) - 1), sent
 
 
-def measure(strait, on):
+def measure(strait, args, on):
     rows = {}
     for way, settings in WAYS.items():
         with tempfile.TemporaryDirectory() as folder:
-            took, sent = run(strait, on, settings, os.path.join(folder, "r"))
+            took, sent = run(strait, args, on, settings, os.path.join(folder, "r"))
         rows[way] = {"broadcast_s": took, "sent": sent}
         first = rows["directly"]["broadcast_s"]
         rows[way]["speed"] = first / took
@@ -63,13 +64,14 @@ def measure(strait, on):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--on", choices=["sim", "lab"], help="one of them only")
+    parser.add_argument("--clocks", type=int, default=11, help="of each run, 3 at least (11)")
     parser.add_argument("--json", help="write the figures to this file")
     args = parser.parse_args()
     strait = os.environ.get("STRAIT_BIN", "strait")
     if args.on != "sim" and os.geteuid() != 0:
         print("SKIPPED: a lab needs root; --on sim does not", file=sys.stderr)
         return SKIPPED
-    figures = {on: measure(strait, on) for on in ([args.on] if args.on else ["sim", "lab"])}
+    figures = {on: measure(strait, args, on) for on in ([args.on] if args.on else ["sim", "lab"])}
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
             json.dump(figures, file, indent=2)

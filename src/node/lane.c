@@ -636,6 +636,7 @@ void node_lane_stats(struct node_lane *l, struct node_lane_stats *out)
         .held_frames = l->held_frames,
         .table_bytes = table_store_bytes(l->tables),
         .pool_bytes = pool.bytes_reserved,
+        .pool_bytes_used = pool.bytes_used,
         .pool_bytes_max = pool.bytes_limit,
         .restoring = l->restoring,
         .fresh = l->fresh,

