@@ -52,7 +52,8 @@ struct node_lane_config {
     void *user;
 };
 
-/* What a simulation wants to know. All calls are made when the thing has just happened. */
+/* What a simulation wants to know; what it does not may be NULL. All calls are made when the thing
+ * has just happened. */
 struct node_lane_witness {
     /* The update of (rank, incarnation) for @clock entered the sum of a chunk. */
     void (*taken)(uint16_t table, uint32_t chunk, uint32_t rank, uint64_t incarnation,
@@ -63,8 +64,7 @@ struct node_lane_witness {
     /* It will never be sent again. */
     void (*acknowledged)(uint16_t table, uint32_t chunk, uint32_t rank, uint64_t incarnation,
                          uint64_t clock, void *user);
-    /* A piece for other sites was made: all that was added but what is held back. May be NULL, as
-     * the next two. */
+    /* A piece for other sites was made: all that was added but what is held back. */
     void (*shared)(uint16_t table, uint32_t chunk, uint64_t number, uint64_t clock,
                    const float *held, void *user);
     /* What other sites added is in the values. */

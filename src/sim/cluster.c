@@ -139,7 +139,9 @@ static void cluster_taken(uint16_t table, uint32_t chunk, uint32_t rank, uint64_
 {
     const struct sim_cluster_config *c = &((struct cluster_server *)user)->cluster->config;
 
-    c->witness->taken(table, chunk, rank, incarnation, clock, c->witness_user);
+    if (c->witness->taken != NULL) {
+        c->witness->taken(table, chunk, rank, incarnation, clock, c->witness_user);
+    }
 }
 
 static void cluster_closed(uint16_t table, uint32_t chunk, uint64_t version, const float *values,
@@ -147,7 +149,9 @@ static void cluster_closed(uint16_t table, uint32_t chunk, uint64_t version, con
 {
     const struct sim_cluster_config *c = &((struct cluster_server *)user)->cluster->config;
 
-    c->witness->closed(table, chunk, version, values, count, c->witness_user);
+    if (c->witness->closed != NULL) {
+        c->witness->closed(table, chunk, version, values, count, c->witness_user);
+    }
 }
 
 static void cluster_acknowledged(uint16_t table, uint32_t chunk, uint32_t rank,
@@ -155,7 +159,9 @@ static void cluster_acknowledged(uint16_t table, uint32_t chunk, uint32_t rank,
 {
     const struct sim_cluster_config *c = &((struct cluster_server *)user)->cluster->config;
 
-    c->witness->acknowledged(table, chunk, rank, incarnation, clock, c->witness_user);
+    if (c->witness->acknowledged != NULL) {
+        c->witness->acknowledged(table, chunk, rank, incarnation, clock, c->witness_user);
+    }
 }
 
 static void cluster_restored(uint16_t table, uint32_t chunk, uint64_t version, const float *values,
@@ -163,7 +169,9 @@ static void cluster_restored(uint16_t table, uint32_t chunk, uint64_t version, c
 {
     const struct sim_cluster_config *c = &((struct cluster_server *)user)->cluster->config;
 
-    c->witness->restored(table, chunk, version, values, count, c->witness_user);
+    if (c->witness->restored != NULL) {
+        c->witness->restored(table, chunk, version, values, count, c->witness_user);
+    }
 }
 
 static void cluster_shared(uint16_t table, uint32_t chunk, uint64_t number, uint64_t clock,

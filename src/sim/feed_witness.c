@@ -173,17 +173,6 @@ static void feed_closed(uint16_t table, uint32_t chunk, uint64_t version, const 
     }
 }
 
-static void feed_acknowledged(uint16_t table, uint32_t chunk, uint32_t rank, uint64_t incarnation,
-                              uint64_t clock, void *user)
-{
-    (void)table;
-    (void)chunk;
-    (void)rank;
-    (void)incarnation;
-    (void)clock;
-    (void)user;
-}
-
 static void feed_restored(uint16_t table, uint32_t chunk, uint64_t version, const float *values,
                           uint32_t count, void *user)
 {
@@ -199,7 +188,6 @@ static void feed_restored(uint16_t table, uint32_t chunk, uint64_t version, cons
 const struct node_lane_witness feed_lane_witness = {
     .taken = feed_taken,
     .closed = feed_closed,
-    .acknowledged = feed_acknowledged,
     .restored = feed_restored,
 };
 

@@ -43,17 +43,6 @@ static uint32_t fleet_index(const struct fleet *f, uint32_t table)
 
 /* What lanes tell. */
 
-static void fleet_taken(uint16_t table, uint32_t chunk, uint32_t rank, uint64_t incarnation,
-                        uint64_t clock, void *user)
-{
-    (void)table;
-    (void)chunk;
-    (void)rank;
-    (void)incarnation;
-    (void)clock;
-    (void)user;
-}
-
 static void fleet_closed(uint16_t table, uint32_t chunk, uint64_t version, const float *values,
                          uint32_t count, void *user)
 {
@@ -129,12 +118,6 @@ static void fleet_allowed(uint16_t table, uint32_t chunk, uint64_t clock, void *
     }
 }
 
-static void fleet_acknowledged(uint16_t table, uint32_t chunk, uint32_t rank, uint64_t incarnation,
-                               uint64_t clock, void *user)
-{
-    fleet_taken(table, chunk, rank, incarnation, clock, user);
-}
-
 /* What a copy has of others, by what it says. */
 static void fleet_foreign(const struct fleet_site *s, uint32_t table, const struct mirror *m,
                           double *sum)
@@ -188,9 +171,7 @@ static void fleet_restored(uint16_t table, uint32_t chunk, uint64_t version, con
 }
 
 const struct node_lane_witness fleet_lane_witness = {
-    .taken = fleet_taken,
     .closed = fleet_closed,
-    .acknowledged = fleet_acknowledged,
     .shared = fleet_shared,
     .mirrored = fleet_mirrored,
     .allowed = fleet_allowed,

@@ -222,17 +222,6 @@ static const struct sim_brain brain = {.start = actor_start, .stop = actor_stop}
 
 /* What lanes tell: how their values are now. */
 
-static void lane_counted(uint16_t table, uint32_t chunk, uint32_t rank, uint64_t incarnation,
-                         uint64_t clock, void *user)
-{
-    (void)table;
-    (void)chunk;
-    (void)rank;
-    (void)incarnation;
-    (void)clock;
-    (void)user;
-}
-
 static void lane_mirrored(uint16_t table, uint32_t chunk, const float *values, uint32_t count,
                           void *user)
 {
@@ -251,10 +240,7 @@ static void lane_closed(uint16_t table, uint32_t chunk, uint64_t version, const 
     lane_mirrored(table, chunk, values, count, user);
 }
 
-static const struct node_lane_witness witness = {.taken = lane_counted,
-                                                 .acknowledged = lane_counted,
-                                                 .closed = lane_closed,
-                                                 .mirrored = lane_mirrored};
+static const struct node_lane_witness witness = {.closed = lane_closed, .mirrored = lane_mirrored};
 
 /* Building. */
 

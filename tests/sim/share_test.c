@@ -152,17 +152,6 @@ static const struct sim_brain brain = {.start = actor_start, .stop = actor_stop}
 
 /* What lanes tell. */
 
-static void lane_counted(uint16_t table, uint32_t chunk, uint32_t rank, uint64_t incarnation,
-                         uint64_t clock, void *user)
-{
-    (void)table;
-    (void)chunk;
-    (void)rank;
-    (void)incarnation;
-    (void)clock;
-    (void)user;
-}
-
 static void lane_closed(uint16_t table, uint32_t chunk, uint64_t version, const float *values,
                         uint32_t count, void *user)
 {
@@ -186,10 +175,7 @@ static void lane_mirrored(uint16_t table, uint32_t chunk, const float *values, u
     fail_msg("nothing is significant");
 }
 
-static const struct node_lane_witness witness = {.taken = lane_counted,
-                                                 .acknowledged = lane_counted,
-                                                 .closed = lane_closed,
-                                                 .mirrored = lane_mirrored};
+static const struct node_lane_witness witness = {.closed = lane_closed, .mirrored = lane_mirrored};
 
 /* Building. */
 
