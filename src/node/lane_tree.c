@@ -64,20 +64,20 @@ void node_tree_gone(struct node_lane *l, uint32_t rank)
 
 struct feed_problem {
     struct plan_tree_problem p;
-    struct plan_place places[SYNC_MEMBERS_MAX + 1];
+    struct plan_tree_place places[SYNC_MEMBERS_MAX + 1];
     bool leaf_only[SYNC_MEMBERS_MAX];
     uint32_t load[SYNC_MEMBERS_MAX];
     uint32_t ranks[SYNC_MEMBERS_MAX];
     uint32_t parent[SYNC_MEMBERS_MAX];
 };
 
-static struct plan_place feed_place(const char *agg, const char *edge)
+static struct plan_tree_place feed_place(const char *agg, const char *edge)
 {
     bool aggregated = agg != NULL && agg[0] != '\0';
     bool racked = edge != NULL && edge[0] != '\0';
 
-    return (struct plan_place){.agg = aggregated ? (uint32_t)hash_text(agg) : 0,
-                               .edge = racked ? (uint32_t)hash_text(edge) : 0};
+    return (struct plan_tree_place){.agg = aggregated ? (uint32_t)hash_text(agg) : 0,
+                                    .edge = racked ? (uint32_t)hash_text(edge) : 0};
 }
 
 static void feed_describe(struct node_lane *l, struct feed_problem *f)

@@ -20,7 +20,7 @@ enum { TESTING_WORKERS_MAX = 300, TESTING_SERVERS_MAX = 10 };
 /* A problem with its arrays. Not to be copied. */
 struct testing_problem {
     struct plan_tree_problem p;
-    struct plan_place places[TESTING_WORKERS_MAX + TESTING_SERVERS_MAX];
+    struct plan_tree_place places[TESTING_WORKERS_MAX + TESTING_SERVERS_MAX];
     double costs[(64 + TESTING_SERVERS_MAX) * 64]; /* At most 64 workers. */
     bool leaf_only[TESTING_WORKERS_MAX];
     uint32_t load[TESTING_WORKERS_MAX];
@@ -47,7 +47,7 @@ static inline void testing_racks(struct testing_problem *t, struct rng *rng, uin
     for (uint32_t a = 1 + (uint32_t)rng_below(rng, aggs); a > 0; a--) {
         for (uint32_t e = 1 + (uint32_t)rng_below(rng, edges); e > 0; e--) {
             for (uint32_t w = 1 + (uint32_t)rng_below(rng, each); w > 0; w--) {
-                t->places[n++] = (struct plan_place){.agg = a, .edge = e};
+                t->places[n++] = (struct plan_tree_place){.agg = a, .edge = e};
             }
         }
     }

@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
-static double tree_distance(const struct plan_tree_problem *p, struct plan_place a,
-                            struct plan_place b)
+static double tree_distance(const struct plan_tree_problem *p, struct plan_tree_place a,
+                            struct plan_tree_place b)
 {
     if (a.agg != b.agg) {
         return p->core_cost;

@@ -29,16 +29,16 @@ enum {
 
 /* Where a node is: behind which edge switch (rack) of which aggregation. Racks of different
  * aggregations are different even if their numbers are the same. */
-struct plan_place {
+struct plan_tree_place {
     uint32_t agg;
     uint32_t edge;
 };
 
 /* What the arrays hold is borrowed. Costs are finite, from zero to PLAN_TREE_COST_MAX. */
 struct plan_tree_problem {
-    uint32_t workers;                /* At least one. */
-    uint32_t servers;                /* At least one. */
-    const struct plan_place *places; /* Of workers, then servers; NULL: .costs is given. */
+    uint32_t workers;                     /* At least one. */
+    uint32_t servers;                     /* At least one. */
+    const struct plan_tree_place *places; /* Of workers, then servers; NULL: .costs is given. */
     const double *costs;   /* [from * workers + to]; from: workers, then servers; to: workers. */
     double edge_cost;      /* Between places: same rack, ... */
     double agg_cost;       /* ... same aggregation, */

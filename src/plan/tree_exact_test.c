@@ -204,7 +204,7 @@ static void test_a_small_cluster_is_solved(void **state)
     (void)state;
     memset(&t, 0, sizeof(t));
     for (uint32_t i = 0; i < 40; i++) {
-        t.places[i] = (struct plan_place){.agg = i / 20, .edge = i / 5};
+        t.places[i] = (struct plan_tree_place){.agg = i / 20, .edge = i / 5};
     }
     for (uint32_t s = 0; s < 10; s++) {
         t.places[40 + s] = t.places[s * 4];
@@ -291,7 +291,7 @@ static void test_running_out_of_memory_is_said(void **state)
     (void)state;
     memset(&t, 0, sizeof(t));
     for (uint32_t i = 0; i < 9; i++) {
-        t.places[i] = (struct plan_place){.agg = i / 5, .edge = i / 3};
+        t.places[i] = (struct plan_tree_place){.agg = i / 5, .edge = i / 3};
     }
     t.p = (struct plan_tree_problem){.workers = 9,
                                      .servers = 1,

@@ -16,7 +16,7 @@ enum {
 /* Owns what .problem borrows. Fields but .problem are private to src/plan. */
 struct plan_tree_file {
     struct plan_tree_problem problem;
-    struct plan_place *places;
+    struct plan_tree_place *places;
     double *costs;
     const json_t **nodes; /* Workers, then servers, as they are in the file. */
     json_t *root;

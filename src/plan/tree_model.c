@@ -232,7 +232,7 @@ static void model_find_narrow(struct plan_model *m)
 static void model_find_gates(struct plan_model *m)
 {
     const struct plan_core *c = m->core;
-    const struct plan_place *places = c->problem->places;
+    const struct plan_tree_place *places = c->problem->places;
     uint32_t groups = 0;
 
     m->holds[c->depth] = 1;

@@ -24,7 +24,7 @@ static struct plan_tree_problem *six(uint32_t degree, uint32_t depth, double lea
 {
     memset(&t, 0, sizeof(t));
     for (uint32_t i = 0; i < 6; i++) {
-        t.places[i] = (struct plan_place){.agg = 1, .edge = i / 3};
+        t.places[i] = (struct plan_tree_place){.agg = 1, .edge = i / 3};
     }
     t.places[6] = t.places[0];
     t.p = (struct plan_tree_problem){.workers = 6,
@@ -51,7 +51,7 @@ static void test_a_tree_costs_its_edges_and_its_leaves(void **state)
     assert_int_equal(a.leaves, 4);
     assert_true(fabs(a.objective - (0.1 + 0.1 + 0.1 + 0.5 + 0.1 + 0.1 + 4 * 2)) < 1e-12);
     p->servers = 2; /* Each sends to the child of the root. */
-    t.places[7] = (struct plan_place){.agg = 2, .edge = 0};
+    t.places[7] = (struct plan_tree_place){.agg = 2, .edge = 0};
     assert_true(plan_tree_measure(p, parent, &a));
     assert_true(fabs(a.objective - (1 + 1.0 + 8)) < 1e-12);
 }
