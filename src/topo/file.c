@@ -1,5 +1,6 @@
 #include "topo/file.h"
 
+#include "topo/json.h"
 #include "topo/read.h"
 
 #include <errno.h>
@@ -21,38 +22,22 @@ static struct topo_place file_find(const void *user, const char *path, const cha
     return topo_locate(t->bytes, t->size, path, key);
 }
 
-/* The parser quotes the text near the mistake, whatever it is. */
-static enum err file_not_json(struct err_text *text, const char *name, const json_error_t *why)
-{
-    char shown[ERR_TEXT_BYTES / 2];
-    struct text t;
-
-    text_init_fixed(&t, shown, sizeof(shown));
-    text_add_printable(&t, why->text);
-    return err_text_set(text, ERR_MALFORMED, "%.128s:%d:%d: not JSON: %s", name,
-                        why->line > 0 ? why->line : 1, why->column > 0 ? why->column : 1, shown);
-}
-
 enum err topo_file_parse(const char *name, const char *bytes, size_t size, struct topo **topo_out,
                          struct err_text *text)
 {
     const struct file_text whole = {bytes, size};
     const struct topo_origin origin = {
         .name = name, .prefix = "", .versioned = true, .find = file_find, .user = &whole};
-    json_error_t why;
-    json_t *root;
+    json_t *root = NULL;
     enum err rc;
 
     if (size > TOPO_FILE_BYTES_MAX) {
         return err_text_set(text, ERR_TOO_BIG, "%.128s: larger than %d bytes", name,
                             TOPO_FILE_BYTES_MAX);
     }
-    root = json_loadb(bytes, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
-    if (root == NULL && json_error_code(&why) == json_error_out_of_memory) {
-        return err_text_set(text, ERR_NOMEM, "%.128s: out of memory", name);
-    }
-    if (root == NULL) {
-        return file_not_json(text, name, &why);
+    rc = topo_json_parse(name, bytes, size, &root, text);
+    if (rc != OK) {
+        return rc;
     }
     rc = topo_read(root, &origin, topo_out, text);
     json_decref(root);

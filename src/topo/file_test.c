@@ -130,6 +130,8 @@ static const struct wrong wrongs[] = {
     {HEAD "\"source\": [1]}",
      "t.json:2:1: source: write a text or a list of texts, each without control "
      "characters"},
+    {HEAD "\"name\": NaN}", "t.json:2:11: not JSON: invalid token near 'NaN': write a finite "
+                            "number, or leave the key out"},
     {HEAD "\"links\": []}", "t.json:1:1: there is no region: \"regions\" needs at least one"},
     {HEAD "\"regions\": []}",
      "t.json:2:1: regions: there is no region: \"regions\" needs at least one"},

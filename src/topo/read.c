@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/units.h"
+#include "topo/json.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -51,54 +52,21 @@ static enum err read_fail(struct read *r, enum err rc, const char *path, const c
                         place.column, where, where[0] != '\0' ? ": " : "", what);
 }
 
-static const char *read_kind(const json_t *value)
-{
-    switch (json_typeof(value)) {
-    case JSON_OBJECT:
-        return "an object";
-    case JSON_ARRAY:
-        return "a list";
-    case JSON_STRING:
-        return "a text";
-    case JSON_INTEGER:
-    case JSON_REAL:
-        return "a number";
-    case JSON_TRUE:
-    case JSON_FALSE:
-        return "true or false";
-    case JSON_NULL:
-        break;
-    }
-    return "nothing";
-}
-
 /* @value is an object and has no other keys than @allowed, which ends with NULL. */
 static enum err read_object(struct read *r, const char *path, const json_t *value,
                             const char *const *allowed)
 {
+    struct nearest near;
     const char *key;
-    json_t *member;
 
     if (!json_is_object(value)) {
         return read_fail(r, ERR_MALFORMED, path, NULL, "is %s, but has to be an object {...}",
-                         read_kind(value));
+                         topo_json_kind(value));
     }
-    json_object_foreach((json_t *)value, key, member)
-    {
-        const char *const *a = allowed;
-        struct nearest near;
-
-        nearest_init(&near, key);
-        while (*a != NULL && strcmp(*a, key) != 0) {
-            nearest_offer(&near, *a);
-            a++;
-        }
-        if (*a == NULL) {
-            return read_fail(r, ERR_MALFORMED, path, key, "no such key: %s",
-                             nearest_hint(&near, "there are"));
-        }
-    }
-    return OK;
+    key = topo_json_stranger(value, allowed, &near);
+    return key == NULL ? OK
+                       : read_fail(r, ERR_MALFORMED, path, key, "no such key: %s",
+                                   nearest_hint(&near, "there are"));
 }
 
 /* A text of which no character is special. */
@@ -121,7 +89,7 @@ static enum err read_text(struct read *r, const char *path, const json_t *object
     }
     if (!json_is_string(value)) {
         return read_fail(r, ERR_MALFORMED, path, key, "is %s: write a text, such as \"%s\"",
-                         read_kind(value), example);
+                         topo_json_kind(value), example);
     }
     if (!read_is_plain(value)) {
         return read_fail(r, ERR_MALFORMED, path, key, "has a control character: leave it out");
@@ -202,7 +170,7 @@ static enum err read_number(struct read *r, const char *path, const json_t *obje
     }
     if (!json_is_number(value)) {
         return read_fail(r, ERR_MALFORMED, path, key, "is %s: write a number, without quotes",
-                         read_kind(value));
+                         topo_json_kind(value));
     }
     if (!(json_number_value(value) >= least && json_number_value(value) <= most)) {
         return read_fail(r, ERR_MALFORMED, path, key, "has to be from %.10g to %.10g", least, most);
@@ -286,7 +254,7 @@ static enum err read_region_name(struct read *r, const char *path, const char *k
 
     if (name == NULL) {
         return read_fail(r, ERR_MALFORMED, path, key, "is %s: write a name in quotes",
-                         read_kind(value));
+                         topo_json_kind(value));
     }
     if (strlen(name) != json_string_length(value) || !topo_name_valid(name)) {
         return read_fail(r, ERR_MALFORMED, path, key,
@@ -362,7 +330,7 @@ static enum err read_region_prices(struct read *r, const char *path, const json_
     if (!json_is_number(prices)) {
         return read_fail(r, ERR_MALFORMED, path, "usd_per_hour",
                          "is %s: write a number, or one for each class, as in {\"cpu\": 0.796}",
-                         read_kind(prices));
+                         topo_json_kind(prices));
     }
     region->prices_count = 1;
     return read_dollars(r, path, value, "usd_per_hour", TOPO_HOUR_MAX_NUSD,
@@ -382,7 +350,7 @@ static enum err read_region(struct read *r, uint32_t index, const json_t *value)
     if (!json_is_string(value) && !json_is_object(value)) {
         return read_fail(r, ERR_MALFORMED, path.chars, NULL,
                          "is %s: write a name in quotes, or an object {\"name\": ...}",
-                         read_kind(value));
+                         topo_json_kind(value));
     }
     if (json_is_object(value)) {
         rc = read_object(r, path.chars, value, keys);
@@ -418,7 +386,7 @@ static enum err read_list(struct read *r, const json_t *root, const char *key, s
 
     if (list != NULL && !json_is_array(list)) {
         return read_fail(r, ERR_MALFORMED, "", key, "is %s, but has to be a list [...]",
-                         read_kind(list));
+                         topo_json_kind(list));
     }
     if (json_array_size(list) > most) {
         return read_fail(r, ERR_TOO_BIG, "", key, "has %zu entries: at most %zu are allowed",
