@@ -180,6 +180,9 @@ enum err file_links(struct file_reader *r)
     if (rc == OK) {
         rc = topo_create(&f->topo);
     }
+    if (rc == OK) {
+        topo_duplex_set(f->topo, topo_duplex(f->map));
+    }
     factor = f->links.scale * f->links.machines;
     for (uint32_t i = 0; i < n && rc == OK; i++) {
         rc = topo_region_add(f->topo, topo_region_at(f->map, i));

@@ -41,6 +41,20 @@ static void test_without_links_the_map_is_as_it_is(void **state)
     run_file_free(f);
 }
 
+static void test_directions_that_share_a_rate_do_so_once_it_is_scaled(void **state)
+{
+    struct run_file *f = testing_parse("run: r\n"
+                                       "topology:\n"
+                                       "  duplex: shared\n"
+                                       "  regions: [eu, us]\n"
+                                       "  default_link: {rate: 16mbit, delay: 90ms}\n"
+                                       "links: {scale: 1/100}\n" REST);
+
+    (void)state;
+    assert_int_equal(topo_duplex(f->topo), TOPO_DUPLEX_SHARED);
+    run_file_free(f);
+}
+
 static void test_every_rate_is_scaled_and_nothing_else(void **state)
 {
     struct run_file *f = testing_parse(MAP "links: {scale: 1/100}\n" REST);
@@ -253,6 +267,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_links_the_map_is_as_it_is),
+        cmocka_unit_test(test_directions_that_share_a_rate_do_so_once_it_is_scaled),
         cmocka_unit_test(test_every_rate_is_scaled_and_nothing_else),
         cmocka_unit_test(test_machines_count_between_regions_and_not_inside),
         cmocka_unit_test(test_a_card_is_scaled_and_is_that_of_the_lan_else),

@@ -70,6 +70,21 @@ static void test_a_file_is_read(void **state)
     topo_destroy(t);
 }
 
+static void test_directions_are_apart_unless_the_file_says_otherwise(void **state)
+{
+    struct topo *t = parse(TWO "\"links\": []}");
+
+    (void)state;
+    assert_int_equal(topo_duplex(t), TOPO_DUPLEX_FULL);
+    topo_destroy(t);
+    t = parse(TWO "\"duplex\": \"full\"}");
+    assert_int_equal(topo_duplex(t), TOPO_DUPLEX_FULL);
+    topo_destroy(t);
+    t = parse(TWO "\"duplex\": \"shared\"}");
+    assert_int_equal(topo_duplex(t), TOPO_DUPLEX_SHARED);
+    topo_destroy(t);
+}
+
 static void test_prices_are_read_if_they_are_there(void **state)
 {
     struct topo *t = parse(
@@ -117,11 +132,11 @@ static const struct wrong wrongs[] = {
      "t.json:1:2: strait_topology: this program reads version 1 of topologies only"},
     {HEAD "\"region\": []}", "t.json:2:1: region: no such key: did you mean 'regions'?"},
     {HEAD "\"bandwidth\": []}",
-     "t.json:2:1: bandwidth: no such key: there are strait_topology, name, source, lan, regions, "
-     "links, default_link"},
+     "t.json:2:1: bandwidth: no such key: there are strait_topology, name, source, duplex, lan, "
+     "regions, links, default_link"},
     {HEAD "\"a\\u001b[2J.b\": 1}",
-     "t.json:1:1: a\\x1b[2J.b: no such key: there are strait_topology, name, source, lan, regions, "
-     "links, default_link"},
+     "t.json:1:1: a\\x1b[2J.b: no such key: there are strait_topology, name, source, duplex, lan, "
+     "regions, links, default_link"},
     {HEAD "\"name\": 5}", "t.json:2:1: name: is a number: write a text, such as \"three regions\""},
     {HEAD "\"name\": \"a\\u0000b\"}", "t.json:2:1: name: has a control character: leave it out"},
     {HEAD "\"name\": "
@@ -130,8 +145,14 @@ static const struct wrong wrongs[] = {
     {HEAD "\"source\": [1]}",
      "t.json:2:1: source: write a text or a list of texts, each without control "
      "characters"},
-    {HEAD "\"name\": NaN}", "t.json:2:11: not JSON: invalid token near 'NaN': write a finite "
-                            "number, or leave the key out"},
+    {HEAD "\"duplex\": \"half\"}",
+     "t.json:2:1: duplex: has to be \"full\" (each direction of a link has its rate) or \"shared\" "
+     "(both share it)"},
+    {HEAD "\"duplex\": true}",
+     "t.json:2:1: duplex: is true or false: write a text, such as \"shared\""},
+    {HEAD "\"name\": NaN}",
+     "t.json:2:11: not JSON: invalid token near 'NaN': write a finite number, "
+     "or leave the key out"},
     {HEAD "\"links\": []}", "t.json:1:1: there is no region: \"regions\" needs at least one"},
     {HEAD "\"regions\": []}",
      "t.json:2:1: regions: there is no region: \"regions\" needs at least one"},
@@ -291,6 +312,7 @@ static struct topo *random_topo(struct rng *rng, uint32_t regions)
     struct topo *t = NULL;
 
     assert_int_equal(topo_create(&t), OK);
+    topo_duplex_set(t, rng_chance(rng, 500000) ? TOPO_DUPLEX_SHARED : TOPO_DUPLEX_FULL);
     for (uint32_t i = 0; i < regions; i++) {
         struct topo_region r = {.placed = rng_chance(rng, 500000)};
 
@@ -452,6 +474,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_file_is_read),
+        cmocka_unit_test(test_directions_are_apart_unless_the_file_says_otherwise),
         cmocka_unit_test(test_prices_are_read_if_they_are_there),
         cmocka_unit_test(test_mistakes_are_named_with_their_place),
         cmocka_unit_test(test_more_than_the_limits_is_refused),

@@ -187,6 +187,10 @@ void topo_print(const struct topo *t, uint32_t indent, struct text *out)
     if (topo_source(t)[0] != '\0') {
         print_source(&p);
     }
+    if (topo_duplex(t) == TOPO_DUPLEX_SHARED) {
+        print_line(&p, 2);
+        text_add(out, "\"duplex\": \"shared\",");
+    }
     print_line(&p, 2);
     text_add(out, "\"lan\": {");
     print_figures(out, topo_lan(t));

@@ -626,9 +626,26 @@ static enum err read_version(struct read *r, const json_t *root)
     return OK;
 }
 
+static enum err read_duplex(struct read *r, const json_t *root)
+{
+    const char *duplex = NULL;
+    enum err rc = read_text(r, "", root, "duplex", "shared", &duplex);
+
+    if (rc != OK || duplex == NULL) {
+        return rc;
+    }
+    if (strcmp(duplex, "shared") != 0 && strcmp(duplex, "full") != 0) {
+        return read_fail(r, ERR_MALFORMED, "", "duplex",
+                         "has to be \"full\" (each direction of a link has its rate) or "
+                         "\"shared\" (both share it)");
+    }
+    topo_duplex_set(r->t, duplex[0] == 's' ? TOPO_DUPLEX_SHARED : TOPO_DUPLEX_FULL);
+    return OK;
+}
+
 static enum err read_root(struct read *r, const json_t *root)
 {
-    static const char *const keys[] = {"strait_topology", "name",  "source",       "lan",
+    static const char *const keys[] = {"strait_topology", "name",  "source",       "duplex", "lan",
                                        "regions",         "links", "default_link", NULL};
     enum err rc = read_object(r, "", root, keys);
 
@@ -637,6 +654,9 @@ static enum err read_root(struct read *r, const json_t *root)
     }
     if (rc == OK) {
         rc = read_description(r, root);
+    }
+    if (rc == OK) {
+        rc = read_duplex(r, root);
     }
     if (rc == OK) {
         rc = read_lan(r, root);

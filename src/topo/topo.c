@@ -8,6 +8,7 @@ struct topo {
     char name[TOPO_NAME_BYTES];
     char *source; /* NULL: empty. */
     uint32_t regions_count;
+    enum topo_duplex duplex;
     bool has_default;
     struct topo_link fallback; /* The default link. */
     struct topo_link lan;
@@ -24,6 +25,7 @@ enum err topo_create(struct topo **topo_out)
     if (t == NULL) {
         return ERR_NOMEM;
     }
+    t->duplex = TOPO_DUPLEX_FULL;
     t->lan = (struct topo_link){.bytes_per_s = TOPO_LAN_RATE, .delay_ns = TOPO_LAN_DELAY_NS};
     *topo_out = t;
     return OK;
@@ -204,6 +206,16 @@ enum err topo_describe(struct topo *t, const char *name, const char *source)
     return OK;
 }
 
+void topo_duplex_set(struct topo *t, enum topo_duplex duplex)
+{
+    t->duplex = duplex;
+}
+
+enum topo_duplex topo_duplex(const struct topo *t)
+{
+    return t->duplex;
+}
+
 const char *topo_name(const struct topo *t)
 {
     return t->name;
@@ -302,8 +314,9 @@ static bool topo_region_equal(const struct topo_region *a, const struct topo_reg
 bool topo_equal(const struct topo *a, const struct topo *b)
 {
     bool equal = strcmp(a->name, b->name) == 0 && strcmp(topo_source(a), topo_source(b)) == 0 &&
-                 a->regions_count == b->regions_count && a->has_default == b->has_default &&
-                 topo_link_equal(&a->fallback, &b->fallback) && topo_link_equal(&a->lan, &b->lan);
+                 a->duplex == b->duplex && a->regions_count == b->regions_count &&
+                 a->has_default == b->has_default && topo_link_equal(&a->fallback, &b->fallback) &&
+                 topo_link_equal(&a->lan, &b->lan);
 
     for (uint32_t i = 0; i < a->regions_count && equal; i++) {
         equal = topo_region_equal(&a->regions[i], &b->regions[i]);

@@ -35,6 +35,11 @@ enum {
 
 struct topo;
 
+enum topo_duplex {
+    TOPO_DUPLEX_SHARED, /* Both directions of a link share its rate. */
+    TOPO_DUPLEX_FULL,   /* Each direction has it. */
+};
+
 /* What a machine of one class costs in a region. */
 struct topo_price {
     char class[TOPO_CLASS_BYTES]; /* 1 to 16 of a-z 0-9 -; empty: every class, as the only price. */
@@ -61,7 +66,7 @@ struct topo_link {
     uint64_t price_nusd_per_gb; /* Billionths of a dollar per 10^9 bytes. */
 };
 
-/* An empty topology with the LAN of TOPO_LAN_RATE and TOPO_LAN_DELAY_NS. */
+/* An empty topology with the LAN of TOPO_LAN_RATE and TOPO_LAN_DELAY_NS, of TOPO_DUPLEX_FULL. */
 MUST_USE enum err topo_create(struct topo **topo_out);
 
 /* NULL is allowed. */
@@ -95,6 +100,10 @@ MUST_USE enum err topo_lan_set(struct topo *t, const struct topo_link *link);
 /* Set name and origin of the figures; both may be empty. The lines of @source are its parts.
  * ERR_INVALID unless they are valid texts, ERR_TOO_BIG, ERR_NOMEM. */
 MUST_USE enum err topo_describe(struct topo *t, const char *name, const char *source);
+
+/* Of all links between regions. */
+void topo_duplex_set(struct topo *t, enum topo_duplex duplex);
+enum topo_duplex topo_duplex(const struct topo *t);
 
 const char *topo_name(const struct topo *t);
 const char *topo_source(const struct topo *t);

@@ -288,6 +288,11 @@ static void test_equal_means_every_figure(void **state)
     assert_false(topo_equal(a, b));
     assert_int_equal(topo_link_set(b, 2, 0, &slow), OK);
     assert_true(topo_equal(a, b));
+    assert_int_equal(topo_duplex(a), TOPO_DUPLEX_FULL);
+    topo_duplex_set(a, TOPO_DUPLEX_SHARED);
+    assert_false(topo_equal(a, b));
+    topo_duplex_set(b, TOPO_DUPLEX_SHARED);
+    assert_true(topo_equal(a, b));
     assert_int_equal(topo_default_set(a, &slow), OK);
     assert_false(topo_equal(a, b));
     topo_destroy(a);
