@@ -12,8 +12,10 @@ pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(CBC REQUIRED cbc)
 find_library(STRAIT_CBC NAMES CbcSolver HINTS ${CBC_LIBRARY_DIRS} REQUIRED)
-# Whoever only grows trees is not linked with the solver, and does not load it.
-set(STRAIT_CBC_IF_USED "-Wl,--push-state,--as-needed,${STRAIT_CBC},--pop-state")
+find_library(STRAIT_CLP NAMES Clp HINTS ${CBC_LIBRARY_DIRS} REQUIRED)
+# Whoever only grows trees is not linked with the solvers, and does not load them.
+set(STRAIT_CBC_IF_USED
+    "-Wl,--push-state,--as-needed,${STRAIT_CBC},${STRAIT_CLP},--pop-state")
 find_package(OpenSSL 3.0 REQUIRED)
 if(BUILD_TESTING)
     pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
