@@ -31,6 +31,8 @@ static enum exact_said exact_run(Cbc_Model *cbc, const struct plan_place_effort 
 
     (void)snprintf(limit, sizeof(limit), "%.3f", fmax(0.001, exact_left(effort)));
     Cbc_setLogLevel(cbc, 0);
+    Cbc_setParameter(cbc, "presolve",
+                     "off"); /* CoinUtils 2.11 leaks there if there is no answer. */
     Cbc_setParameter(cbc, "timeMode", "elapsed");
     Cbc_setParameter(cbc, "seconds", limit);
     (void)Cbc_solve(cbc);

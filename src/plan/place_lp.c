@@ -64,7 +64,7 @@ static enum err lp_solve(struct place_model *m, double *share_out, double *bound
     if (rc == OK) {
         Clp_loadProblem(clp, m->columns, m->rows, m->start, m->index, m->value, NULL, m->most,
                         m->cost, m->row_least, m->row_most);
-        (void)Clp_initialDualSolve(clp);
+        (void)Clp_dual(clp, 0);
         rc = Clp_status(clp) == 1 ? ERR_NOT_FOUND : OK;
     }
     if (rc == OK) {
