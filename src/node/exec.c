@@ -118,6 +118,8 @@ static void node_exec_do(struct node_lane *l, const struct sync_action *a, struc
             node_operate_admitted(l->by_rank[a->member], a->clock, l->by_rank[a->member]->resuming);
         }
         break;
+    case SYNC_GATHER:
+        break;
     case SYNC_CLOSE:
         node_exec_close(l, a);
         break;

@@ -682,7 +682,8 @@ static void check_counts(const struct sync_policy *policy)
     const struct counts *n = &t.counts;
 
     for (int type = 0; type < SYNC_ACTIONS; type++) {
-        bool none = !policy->rounds && (type == SYNC_WAIT || type == SYNC_EXPIRE);
+        bool none =
+            type == SYNC_GATHER || (!policy->rounds && (type == SYNC_WAIT || type == SYNC_EXPIRE));
 
         assert_int_equal(n->actions[type] < SCHEDULES / 5, none);
     }

@@ -29,6 +29,9 @@ enum err sync_init(struct sync *s, const struct sync_config *config, struct err_
     if (config->fixed_order && config->policy != &sync_bsp) {
         return err_text_set(text, ERR_INVALID, "a fixed order of addition needs the barrier bsp");
     }
+    if (config->outside && config->policy != &sync_bsp) {
+        return err_text_set(text, ERR_INVALID, "rounds of several sites need the barrier bsp");
+    }
     if (config->deadline_ns < 0 || config->members_min > SYNC_MEMBERS_MAX) {
         return err_text_set(text, ERR_INVALID, "deadline or number of workers out of range");
     }
@@ -40,6 +43,7 @@ void sync_deinit(struct sync *s)
 {
     mem_free(s->members);
     mem_free(s->versions);
+    mem_free(s->gathered);
     mem_free(s->pushed);
     mem_free(s->contained);
     *s = (struct sync){.deadline_ns = SYNC_NEVER};
@@ -68,12 +72,15 @@ static enum err sync_resize(struct sync *s, uint32_t chunks, uint32_t members)
 {
     struct sync_member *list = mem_calloc((size_t)members + 1, sizeof(*list));
     uint64_t *versions = mem_calloc((size_t)chunks + 1, sizeof(*versions));
+    uint64_t *gathered = mem_calloc((size_t)chunks + 1, sizeof(*gathered));
     uint64_t *pushed = sync_matrix(s, s->pushed, chunks, members);
     uint64_t *contained = sync_matrix(s, s->contained, chunks, members);
 
-    if (list == NULL || versions == NULL || pushed == NULL || contained == NULL) {
+    if (list == NULL || versions == NULL || gathered == NULL || pushed == NULL ||
+        contained == NULL) {
         mem_free(list);
         mem_free(versions);
+        mem_free(gathered);
         mem_free(pushed);
         mem_free(contained);
         return ERR_NOMEM;
@@ -81,13 +88,16 @@ static enum err sync_resize(struct sync *s, uint32_t chunks, uint32_t members)
     if (s->members != NULL) {
         memcpy(list, s->members, s->members_capacity * sizeof(*list));
         memcpy(versions, s->versions, s->chunks_count * sizeof(*versions));
+        memcpy(gathered, s->gathered, s->chunks_count * sizeof(*gathered));
     }
     mem_free(s->members);
     mem_free(s->versions);
+    mem_free(s->gathered);
     mem_free(s->pushed);
     mem_free(s->contained);
     s->members = list;
     s->versions = versions;
+    s->gathered = gathered;
     s->pushed = pushed;
     s->contained = contained;
     s->members_capacity = members;
@@ -253,12 +263,27 @@ static void sync_close(struct sync *s, uint32_t chunk, uint64_t version, struct 
     sync_emit(update, (struct sync_action){.type = SYNC_CLOSE, .chunk = chunk, .clock = version});
 }
 
-/* Close the chunk if its next round is complete. */
+/* One round at a time: what follows is not in the sum. */
+static void sync_gather(struct sync *s, uint32_t chunk, struct sync_update *update)
+{
+    if (!sync_gathered(s, chunk)) {
+        s->gathered[chunk] = s->versions[chunk] + 1;
+        sync_emit(update, (struct sync_action){
+                              .type = SYNC_GATHER, .chunk = chunk, .clock = s->gathered[chunk]});
+    }
+}
+
+/* Close the chunk if its next round is complete, or say so. */
 static void sync_try_close(struct sync *s, uint32_t chunk, struct sync_update *update)
 {
     uint64_t complete = sync_complete(s, chunk);
 
-    if (complete > s->versions[chunk]) {
+    if (complete <= s->versions[chunk]) {
+        return;
+    }
+    if (s->config.outside) {
+        sync_gather(s, chunk, update);
+    } else {
         sync_close(s, chunk, complete, update);
     }
 }
@@ -565,6 +590,26 @@ static void sync_clock(struct sync *s, const struct sync_event *e, struct sync_u
     }
 }
 
+/* All sites are done, or more is known elsewhere than here. What was gathered and does not count
+ * stays in the sum, and is gathered again with the next round. */
+static void sync_release(struct sync *s, const struct sync_event *e, struct sync_update *update)
+{
+    bool gathered = sync_gathered(s, e->chunk);
+
+    if (e->clock <= s->versions[e->chunk]) {
+        return;
+    }
+    s->versions[e->chunk] = e->clock;
+    if (e->counted && gathered) {
+        memcpy(s->contained + sync_at(s, e->chunk, 0), s->pushed + sync_at(s, e->chunk, 0),
+               s->members_capacity * sizeof(*s->pushed));
+    }
+    sync_emit(update,
+              (struct sync_action){.type = SYNC_CLOSE, .chunk = e->chunk, .clock = e->clock});
+    sync_try_close(s, e->chunk, update);
+    sync_try_advance(s, e->now_ns, update);
+}
+
 static void sync_read(struct sync *s, const struct sync_event *e, struct sync_update *update)
 {
     if (!sync_is_member(s, e->member)) {
@@ -583,10 +628,11 @@ enum err sync_step(struct sync *s, const struct sync_event *e, struct sync_updat
     update->count = 0;
     update->more = false;
     CHECK(e->type == SYNC_CONTINUE || s->sweep == s->chunks_count);
-    if (e->type < SYNC_TIMEOUT && e->member >= SYNC_MEMBERS_MAX) {
+    if (e->type < SYNC_RELEASE && e->member >= SYNC_MEMBERS_MAX) {
         return ERR_PEER;
     }
-    if ((e->type == SYNC_PUSH || e->type == SYNC_READ) && e->chunk >= s->chunks_count) {
+    if ((e->type == SYNC_PUSH || e->type == SYNC_READ || e->type == SYNC_RELEASE) &&
+        e->chunk >= s->chunks_count) {
         return ERR_PEER;
     }
     if (e->clock > SYNC_CLOCK_LAST || (e->type == SYNC_PUSH && e->clock == 0)) {
@@ -607,6 +653,9 @@ enum err sync_step(struct sync *s, const struct sync_event *e, struct sync_updat
         break;
     case SYNC_READ:
         sync_read(s, e, update);
+        break;
+    case SYNC_RELEASE:
+        sync_release(s, e, update);
         break;
     case SYNC_TIMEOUT:
         sync_timeout(s, e, update);
@@ -648,7 +697,7 @@ bool sync_invariant(const struct sync *s)
             return false;
         }
         if (s->sweep == s->chunks_count && !s->resumed && min != UINT64_MAX &&
-            s->versions[c] < min) {
+            s->versions[c] < min && !sync_gathered(s, c)) {
             return false;
         }
         for (uint32_t m = 0; m < s->members_capacity; m++) {
@@ -666,15 +715,16 @@ bool sync_invariant(const struct sync *s)
 const char *sync_event_name(enum sync_event_type type)
 {
     static const char *const names[SYNC_EVENTS] = {"join", "leave",   "push",    "clock",
-                                                   "read", "timeout", "continue"};
+                                                   "read", "release", "timeout", "continue"};
 
     return type < SYNC_EVENTS ? names[type] : "unknown";
 }
 
 const char *sync_action_name(enum sync_action_type type)
 {
-    static const char *const names[SYNC_ACTIONS] = {"admit",  "take",  "wait",    "drop",  "refuse",
-                                                    "answer", "close", "advance", "expire"};
+    static const char *const names[SYNC_ACTIONS] = {"admit",   "take",   "wait",   "drop",
+                                                    "refuse",  "answer", "gather", "close",
+                                                    "advance", "expire"};
 
     return type < SYNC_ACTIONS ? names[type] : "unknown";
 }

@@ -50,6 +50,8 @@ enum sync_event_type {
     SYNC_PUSH,     /* .member has an update of .chunk for .clock. */
     SYNC_CLOCK,    /* .member has sent everything it has for clocks up to .clock. */
     SYNC_READ,     /* .member, about to compute .clock, wants .chunk. */
+    SYNC_RELEASE,  /* .chunk is complete up to .clock at all sites; .counted: with what was
+                    * gathered here, else that is in the sum still. Any time after the version. */
     SYNC_TIMEOUT,  /* sync_deadline() has passed. */
     SYNC_CONTINUE, /* There were more actions than fit; or those who resume are back. */
     SYNC_EVENTS,
@@ -61,6 +63,7 @@ struct sync_event {
     uint32_t member; /* Below SYNC_MEMBERS_MAX; chosen by the driver. */
     uint32_t rank;   /* Join only: the order of addition, and nothing else, depends on it. */
     bool resume;     /* Join only: after a restart of the server. */
+    bool counted;    /* Release only. */
     uint32_t chunk;  /* Below the machine's chunks. */
     uint64_t clock;
 };
@@ -73,6 +76,8 @@ enum sync_action_type {
     SYNC_DROP,    /* It is counted already. */
     SYNC_REFUSE,  /* It will never count: .reason; .clock: the first that would. */
     SYNC_ANSWER,  /* The chunk may be read. */
+    SYNC_GATHER,  /* .chunk: all members' updates for round .clock are in the sum; it stays as it is
+                   * until SYNC_RELEASE. */
     SYNC_CLOSE,   /* .chunk: the sum is complete up to round .clock: apply it, deliver it. */
     SYNC_ADVANCE, /* All chunks have closed round .clock. */
     SYNC_EXPIRE,  /* .member missed the deadline of round .clock and is no longer in. */
@@ -106,6 +111,7 @@ struct sync_config {
     const struct sync_policy *policy;
     uint64_t staleness;   /* ssp: how many clocks a worker may be ahead. */
     bool fixed_order;     /* bsp: add in the order of ranks, so that sums have the same bits. */
+    bool outside;         /* bsp: a round closes when other sites are done too: SYNC_RELEASE. */
     int64_t deadline_ns;  /* From the first contribution to a round; zero: none. */
     uint32_t members_min; /* Nobody is admitted before so many have joined once. */
 };
@@ -147,6 +153,7 @@ struct sync {
     uint32_t chunks_count;
     uint32_t chunks_capacity;
     uint64_t *versions;  /* By chunk. */
+    uint64_t *gathered;  /* By chunk: the round, if it is after the version. */
     uint64_t *pushed;    /* By chunk and member: its last clock in the sum or closed. */
     uint64_t *contained; /* The same when the chunk was last closed. */
     uint64_t version;    /* Of the shard. */
@@ -203,6 +210,12 @@ static inline uint64_t sync_chunk_version(const struct sync *s, uint32_t chunk)
 /* Up to which clock the member's updates are contained in the chunk as last closed; of one that has
  * left, until its place is taken again. */
 uint64_t sync_contained(const struct sync *s, uint32_t chunk, uint32_t member);
+
+/* Is the sum of the chunk's open round whole, and waits for other sites? */
+static inline bool sync_gathered(const struct sync *s, uint32_t chunk)
+{
+    return s->gathered[chunk] > s->versions[chunk];
+}
 
 bool sync_is_member(const struct sync *s, uint32_t member);
 uint64_t sync_member_clock(const struct sync *s, uint32_t member);

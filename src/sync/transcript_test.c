@@ -2,7 +2,7 @@
  * the machine made of it. Each file is run and must come out as it is. Run with
  * STRAIT_UPDATE_GOLDEN=1 to write them anew, and read the difference before you commit it.
  *
- *     machine BARRIER [staleness N] [deadline N] [gate N] [ordered]    a new machine
+ *     machine BARRIER [staleness N] [deadline N] [gate N] [ordered] [outside]    a new machine
  *     chunks N                     so many more
  *     at N                         it is now N ns
  *     join M [rank R]              member M
@@ -11,6 +11,7 @@
  *     leave M, timeout
  *     push M C@K, read M C@K       member, chunk, clock
  *     clock M K
+ *     release C@K [not counted]    all sites are done with the chunk's round
  *     restart                      the site has begun long ago
  *     restore C V                  chunk C holds version V
  *     holds C M K                  chunk C contains the updates of M up to K
@@ -72,6 +73,9 @@ static void say_action(const struct sync_action *a)
         break;
     case SYNC_EXPIRE:
         text_addf(&t.out, "  %s %u of %" PRIu64 "\n", name, a->member, a->clock);
+        break;
+    case SYNC_GATHER:
+        text_addf(&t.out, "  %s %u@%" PRIu64 "\n", name, a->chunk, a->clock);
         break;
     case SYNC_ADVANCE:
         text_addf(&t.out, "  %s %" PRIu64 "\n", name, a->clock);
@@ -144,7 +148,8 @@ static void make_machine(char *words)
         fail_msg("%s:%d: no such barrier", t.path, t.line);
     }
     while ((word = strtok_r(NULL, " ", &save)) != NULL) {
-        const char *value = strcmp(word, "ordered") == 0 ? "1" : strtok_r(NULL, " ", &save);
+        bool alone = strcmp(word, "ordered") == 0 || strcmp(word, "outside") == 0;
+        const char *value = alone ? "1" : strtok_r(NULL, " ", &save);
         uint64_t number = value == NULL ? 0 : strtoull(value, NULL, 10);
 
         if (strcmp(word, "staleness") == 0) {
@@ -155,6 +160,8 @@ static void make_machine(char *words)
             config.members_min = (uint32_t)number;
         } else if (strcmp(word, "ordered") == 0) {
             config.fixed_order = true;
+        } else if (strcmp(word, "outside") == 0) {
+            config.outside = true;
         } else {
             fail_msg("%s:%d: machine with what?", t.path, t.line);
         }
@@ -225,6 +232,12 @@ static bool parse_event(const char *line, struct sync_event *e)
         break;
     case SYNC_CLOCK:
         (void)sscanf(line, " %u %" SCNu64 "%n", m, &e->clock, &end);
+        break;
+    case SYNC_RELEASE:
+        (void)sscanf(line, " %u@%" SCNu64 "%n", &e->chunk, &e->clock, &end);
+        (void)sscanf(line + end, " not counted%n", &more);
+        e->counted = more == 0;
+        end += more;
         break;
     case SYNC_PUSH:
     case SYNC_READ:
