@@ -3,6 +3,7 @@
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(EXPAT REQUIRED expat)
 pkg_check_modules(LIBUV REQUIRED IMPORTED_TARGET libuv)
 pkg_check_modules(CYAML REQUIRED IMPORTED_TARGET libcyaml)
 pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
@@ -16,6 +17,9 @@ find_library(STRAIT_CLP NAMES Clp HINTS ${CBC_LIBRARY_DIRS} REQUIRED)
 # Whoever only grows trees is not linked with the solvers, and does not load them.
 set(STRAIT_CBC_IF_USED
     "-Wl,--push-state,--as-needed,${STRAIT_CBC},${STRAIT_CLP},--pop-state")
+# Likewise whoever reads no networks.
+find_library(STRAIT_EXPAT NAMES expat HINTS ${EXPAT_LIBRARY_DIRS} REQUIRED)
+set(STRAIT_EXPAT_IF_USED "-Wl,--push-state,--as-needed,${STRAIT_EXPAT},--pop-state")
 find_package(OpenSSL 3.0 REQUIRED)
 if(BUILD_TESTING)
     pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)

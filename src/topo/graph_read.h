@@ -9,4 +9,8 @@
 MUST_USE enum err topo_graph_json_parse(const char *name, const char *bytes, size_t size,
                                         struct topo_graph **graph_out, struct err_text *text);
 
+/* GraphML. */
+MUST_USE enum err topo_graph_xml_parse(const char *name, const char *bytes, size_t size,
+                                       struct topo_graph **graph_out, struct err_text *text);
+
 #endif
