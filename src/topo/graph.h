@@ -80,19 +80,22 @@ struct topo_graph {
 /* Read the @size bytes of a file called @name: planner's JSON ({"regions": ..., "links": ...}), a
  * topology file (topo/file.h), or GraphML; which one, the content says. ERR_MALFORMED, ERR_TOO_BIG,
  * ERR_NOMEM; @text says where (line and column), what is wrong and what is allowed. A graph that is
- * not connected is refused, and so is one without links. */
+ * not connected is refused, and so is one without links. GraphML is TOPO_DUPLEX_SHARED. */
 MUST_USE enum err topo_graph_parse(const char *name, const char *bytes, size_t size,
                                    struct topo_graph **graph_out, struct err_text *text);
 
 /* Build a graph of values: @g has .name, .duplex, .nodes and .edges without .first, .degree and
- * .km. Makes .ends and .km, checks all that topo_graph_parse() checks, and copies. ERR_INVALID,
- * ERR_TOO_BIG, ERR_NOMEM with @text. */
+ * .km, and perhaps notes. Makes .ends and .km, checks all that topo_graph_parse() checks, and
+ * copies; a node without a name has its id for one. ERR_INVALID, ERR_TOO_BIG, ERR_NOMEM with
+ * @text. */
 MUST_USE enum err topo_graph_create(const struct topo_graph *g, struct topo_graph **graph_out,
                                     struct err_text *text);
 
-/* The graph of a topology: a link for each pair of regions that has one of its own, the slower
- * direction's rate, or for all pairs if there is a default link. Its directions are
- * TOPO_DUPLEX_FULL unless the topology says otherwise. Errors as topo_graph_create(). */
+/* The graph of a topology: a link for each pair of regions that has one of its own, or for all
+ * pairs if there is a default link; with the slower direction's rate and the mean of both prices.
+ * What goes one way only is left out, with a note. Machines cost what those of @class do. Its
+ * directions are TOPO_DUPLEX_FULL unless the topology says otherwise. Errors as
+ * topo_graph_create(). */
 MUST_USE enum err topo_graph_from(const struct topo *t, const char *class,
                                   struct topo_graph **graph_out, struct err_text *text);
 
