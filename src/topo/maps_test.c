@@ -2,6 +2,7 @@
  * what Gaia's authors say of their measurements, as far as topologies/README.md claims it. */
 
 #include "topo/file.h"
+#include "topo/graph.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -228,6 +229,37 @@ static void test_cuts_have_the_figures_of_the_whole(void **state)
     assert_cut("topologies/three-regions.json", "topologies/ec2-11-parallel.json");
 }
 
+/* Links by distance, as the planner sees them: @nodes, @links, and the rule of topo/graph.h. */
+static void assert_by_distance(const char *path, uint32_t nodes, uint32_t links)
+{
+    struct topo *t = load(path);
+    struct topo_graph *g = NULL, *rule = NULL;
+    struct err_text why = {""};
+
+    assert_int_equal(topo_duplex(t), TOPO_DUPLEX_SHARED);
+    assert_int_equal(topo_graph_from(t, "cpu", &g, &why), OK);
+    assert_int_equal(topo_graph_from(t, "cpu", &rule, &why), OK);
+    assert_int_equal(g->nodes_count, nodes);
+    assert_int_equal(g->edges_count, links);
+    assert_int_equal(g->notes_count, 0);
+    topo_graph_by_distance(rule, TOPO_GRAPH_NEAR_MBPS, TOPO_GRAPH_FAR_MBPS);
+    for (uint32_t i = 0; i < links; i++) {
+        assert_within(g->edges[i].mbps, rule->edges[i].mbps - 0.0006, rule->edges[i].mbps + 0.0006);
+        assert_within(g->edges[i].rtt_ms - g->edges[i].km / 100, -0.0006, 0.0006);
+    }
+    assert_true((double)topo_lan(t)->bytes_per_s * 8 / 1e6 > 2 * TOPO_GRAPH_NEAR_MBPS);
+    topo_graph_free(rule);
+    topo_graph_free(g);
+    topo_destroy(t);
+}
+
+static void test_rates_of_carriers_are_by_distance(void **state)
+{
+    (void)state;
+    assert_by_distance("topologies/b4.json", 12, 19);
+    assert_by_distance("topologies/internet2.json", 9, 13);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +269,7 @@ int main(void)
         cmocka_unit_test(test_near_pairs_stand_to_far_ones_as_gaia_says),
         cmocka_unit_test(test_many_connections_get_more_than_one),
         cmocka_unit_test(test_cuts_have_the_figures_of_the_whole),
+        cmocka_unit_test(test_rates_of_carriers_are_by_distance),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
