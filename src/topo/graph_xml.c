@@ -161,7 +161,7 @@ static const char *graph_xml_attribute(const char **attributes, const char *name
 /* Set @name to @chars: one line, no longer than there is room. What cannot be a name is none. */
 static void graph_xml_name(const char *chars, char name[TOPO_GRAPH_NAME_BYTES])
 {
-    char line[TOPO_GRAPH_NAME_BYTES];
+    char line[TOPO_GRAPH_NAME_BYTES] = "";
     size_t size = 0;
 
     for (; *chars != '\0' && size < sizeof(line); chars++) {
