@@ -64,19 +64,26 @@ static void lane_tell_again(struct loop_timer *timer, void *user)
     }
 }
 
+/* The sessions with other sites, if that is one of them; else NULL. */
+static struct node_fars *lane_fars_of(struct node_lane *l, const struct net_peer *peer)
+{
+    return l->fars != NULL && node_far_of_peer(l->fars, peer) != NULL ? l->fars : NULL;
+}
+
 static void lane_up(struct net_peer *peer, bool restarted, void *user)
 {
     struct node_lane *l = user;
+    struct node_fars *fars = lane_fars_of(l, peer);
 
     if (peer == l->first) {
         lane_say_places(l);
         return;
     }
-    if (node_mirror_owns(l->mirror, peer)) {
-        node_mirror_up(l->mirror, peer, restarted);
+    if (fars != NULL) {
+        node_fars_up(fars, peer, restarted);
         return;
     }
-    if (l->mirror != NULL && net_peer_identity(peer)->role == WIRE_ROLE_SERVER) {
+    if (l->fars != NULL && net_peer_identity(peer)->role == WIRE_ROLE_SERVER) {
         return; /* Whose it is shows when it speaks. */
     }
     if (net_peer_user(peer) == NULL && node_session_open(l, peer) != OK) {
@@ -98,10 +105,10 @@ static void lane_down(struct net_peer *peer, enum err why, const char *text, voi
 
 static void lane_trouble(struct net_peer *peer, enum err why, const char *text, void *user)
 {
-    struct node_lane *l = user;
+    struct node_fars *fars = lane_fars_of(user, peer);
 
-    if (node_mirror_owns(l->mirror, peer)) {
-        node_mirror_trouble(l->mirror, peer, why, text);
+    if (fars != NULL) {
+        node_fars_trouble(fars, peer, why, text);
     }
 }
 
@@ -120,8 +127,8 @@ static void lane_lost(struct net_peer *peer, enum err why, const char *text, voi
         return;
     }
     node_lane_trace(l, "%s is lost: %s", net_peer_identity(peer)->name, text);
-    if (node_mirror_owns(l->mirror, peer)) {
-        node_mirror_lost(l->mirror, peer, text);
+    if (lane_fars_of(l, peer) != NULL) {
+        node_fars_lost(l->fars, peer, text);
         return;
     }
     if (s != NULL) {
@@ -139,8 +146,9 @@ static enum err lane_frame(struct net_peer *peer, const struct net_frame *frame,
         net_peer_ack(peer, frame->header.sequence);
         return OK; /* Nothing but answers comes from there. */
     }
-    if (node_mirror_owns(l->mirror, peer) || node_mirror_is_greeting(l->mirror, peer, frame)) {
-        return node_mirror_frame(l->mirror, peer, frame);
+    if (lane_fars_of(l, peer) != NULL ||
+        (l->fars != NULL && node_fars_greeting(l->fars, peer, frame))) {
+        return node_fars_frame(l->fars, peer, frame);
     }
     if (s == NULL) {
         /* The first of several streams may speak before all are there. */
@@ -178,7 +186,7 @@ static void lane_writable(struct net_peer *peer, void *user)
     struct node_lane *l = user;
     struct node_session *s = net_peer_user(peer);
 
-    if (node_mirror_owns(l->mirror, peer)) {
+    if (lane_fars_of(l, peer) != NULL) {
         node_mirror_writable(l->mirror);
     } else if (s != NULL) {
         node_deliver_flush(s);
@@ -492,6 +500,7 @@ static enum err lane_build(struct node_lane *l, struct err_text *text)
     }
     if (rc == OK) {
         rc = node_mirror_create(l, &l->mirror, text);
+        l->fars = l->mirror == NULL ? NULL : node_mirror_fars(l->mirror);
     }
     if (rc == OK) {
         rc = lane_tables(l, text);
@@ -563,6 +572,7 @@ void node_lane_destroy(struct node_lane *l)
         node_session_free(LIST_ENTRY(link, struct node_session, link));
     }
     net_endpoint_destroy(l->endpoint);
+    l->fars = NULL;
     node_mirror_destroy(l->mirror);
     node_keep_deinit(l);
     node_restore_forget(l);

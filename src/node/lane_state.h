@@ -10,6 +10,7 @@
 #include "net/endpoint.h"
 #include "node/control.h"
 #include "node/counters.h"
+#include "node/far.h"
 #include "node/lane.h"
 #include "node/look.h"
 #include "node/mirror.h"
@@ -196,6 +197,7 @@ struct node_lane {
     bool treeless;                              /* The last one could not be made. */
     struct node_look look;                      /* At the links that sums go on. */
     struct node_mirror *mirror;                 /* NULL: there is one site. */
+    struct node_fars *fars;                     /* Likewise: its sessions with others. */
     struct node_chunk **chunks;                 /* By index; they stay where they are. */
     struct node_chunk *blocks[TABLE_COUNT_MAX]; /* The chunks of each table. */
     uint32_t chunks_count;

@@ -1,4 +1,4 @@
-/* Sessions with the other sites, and what moves everything: ticks, waits, wakes. */
+/* The mirror itself, and what moves everything: ticks, waits, wakes. */
 
 #include "node/mirror.h"
 
@@ -34,40 +34,6 @@ bool node_mirror_alive(const struct node_mirror *r)
     return config->wall_us == NULL || mirror_life_of(config) > r->m.config.life;
 }
 
-static enum err mirror_add_far(struct node_mirror *r, const struct node_other_site *site)
-{
-    struct node_far *f;
-    uint32_t index;
-    enum err rc = mirror_add_site(&r->m, r->between->groups == 0 ? 0 : site->group,
-                                  node_mirror_now(r), &index);
-
-    if (rc != OK) {
-        return rc;
-    }
-    f = &r->fars[index];
-    f->mirror = r;
-    f->index = index;
-    f->site = *site;
-    f->id = wire_site_id(site->name);
-    f->anew = true;
-    memset(f->tables, 0xff, sizeof(f->tables));
-    r->fars_count = index + 1;
-    /* Room for what is on its way from there. */
-    buf_pool_raise(r->lane->pool, NODE_FAR_WINDOW_BYTES + NODE_FAR_WINDOW_BYTES / 4);
-    r->lane->coming_bytes += NODE_FAR_WINDOW_BYTES + NODE_FAR_WINDOW_BYTES / 4;
-    return OK;
-}
-
-static uint32_t mirror_index_of(const struct node_mirror *r, const char *name)
-{
-    for (uint32_t i = 1; i < r->fars_count; i++) {
-        if (strcmp(r->fars[i].site.name, name) == 0) {
-            return i;
-        }
-    }
-    return MIRROR_SELF;
-}
-
 static void mirror_add_hubs(struct node_mirror *r)
 {
     const struct node_between *b = r->between;
@@ -76,30 +42,15 @@ static void mirror_add_hubs(struct node_mirror *r)
         struct mirror_hubs hubs = {.count = b->hubs[i].count};
 
         for (uint32_t k = 0; k < hubs.count; k++) {
-            hubs.sites[k] = mirror_index_of(r, b->hubs[i].sites[k]);
+            const struct node_far *f = node_far_named(&r->fars, b->hubs[i].sites[k]);
+
+            hubs.sites[k] = f == NULL ? MIRROR_SELF : f->index;
         }
         mirror_set_hubs(&r->m, b->hubs[i].from, b->hubs[i].to, &hubs);
     }
 }
 
-/* Two names with one number would be taken for each other. */
-static enum err mirror_check_ids(const struct node_mirror *r, struct err_text *text)
-{
-    for (uint32_t i = 1; i < r->fars_count; i++) {
-        for (uint32_t k = 0; k < i; k++) {
-            uint32_t other = k == 0 ? r->id : r->fars[k].id;
-
-            if (r->fars[i].id == other) {
-                return err_text_set(text, ERR_INVALID,
-                                    "the names of sites %s and %s have the same hash: rename one",
-                                    r->fars[i].site.name,
-                                    k == 0 ? r->lane->config.site.name : r->fars[k].site.name);
-            }
-        }
-    }
-    return OK;
-}
-
+static const struct node_fars_events mirror_events;
 static void mirror_tick_due(struct loop_timer *timer, void *user);
 static void mirror_pump_due(struct loop_task *task, void *user);
 
@@ -126,11 +77,16 @@ static enum err mirror_build(struct node_mirror *r, struct err_text *text)
     asp_init(&r->asp, &asp);
     fresh_init(&r->fresh, b->fresh);
     for (uint32_t i = 0; i < b->others_count && rc == OK; i++) {
-        rc = mirror_add_far(r, &b->others[i]);
+        uint32_t index;
+
+        rc = mirror_add_site(&r->m, b->groups == 0 ? 0 : b->others[i].group, node_mirror_now(r),
+                             &index);
+    }
+    if (rc == OK) {
+        rc = node_fars_fill(&r->fars, text);
     }
     if (rc == OK) {
         mirror_add_hubs(r);
-        rc = mirror_check_ids(r, text);
     }
     if (rc == OK) {
         rc = codec_sum_create(&r->sum);
@@ -164,15 +120,15 @@ enum err node_mirror_create(struct node_lane *l, struct node_mirror **out, struc
     }
     r->lane = l;
     r->between = b;
-    r->id = wire_site_id(l->config.site.name);
     r->copy_from = MIRROR_NOBODY;
-    r->fars_count = 1;
     list_init(&r->early);
     selective_init(&r->selective);
     loop_task_init(&r->pump, l->config.loop, mirror_pump_due, r);
-    r->fars = mem_calloc(MIRROR_SITES_MAX, sizeof(*r->fars));
-    rc =
-        r->fars == NULL ? ERR_NOMEM : loop_timer_init(&r->tick, l->config.loop, mirror_tick_due, r);
+    r->drains = mem_calloc(MIRROR_SITES_MAX, sizeof(*r->drains));
+    rc = r->drains == NULL ? ERR_NOMEM : node_fars_init(&r->fars, l, &mirror_events, r);
+    if (rc == OK) {
+        rc = loop_timer_init(&r->tick, l->config.loop, mirror_tick_due, r);
+    }
     if (rc == OK) {
         rc = loop_timer_init(&r->fresh_over, l->config.loop, mirror_fresh_over, r);
     }
@@ -205,7 +161,7 @@ void node_mirror_destroy(struct node_mirror *r)
     node_mirror_keep_end(r);
     node_mirror_early_drop(r);
     if (r->m.sites != NULL) {
-        for (uint32_t i = 1; i < r->fars_count; i++) {
+        for (uint32_t i = 1; i < r->fars.count; i++) {
             mirror_down(&r->m, i, 0);
         }
         for (uint32_t c = 0; c < r->m.chunks_count; c++) {
@@ -217,226 +173,95 @@ void node_mirror_destroy(struct node_mirror *r)
         mirror_deinit(&r->m);
     }
     mirror_chunks_free(r->chunks, 0, r->chunks_count + r->chunks_ready);
-    for (uint32_t i = 1; i < r->fars_count && r->fars != NULL; i++) {
-        json_decref(r->fars[i].said);
-    }
     node_measure_close(r);
+    node_fars_deinit(&r->fars);
     selective_deinit(&r->selective);
     codec_sum_destroy(r->sum);
     mem_free(r->scratch);
     mem_free(r->chunks);
-    mem_free(r->fars);
+    mem_free(r->drains);
     mem_free(r);
 }
 
 /* Sessions. */
 
-struct node_far *node_far_of(struct node_mirror *r, uint32_t id)
-{
-    for (uint32_t i = 1; i < r->fars_count; i++) {
-        if (r->fars[i].id == id) {
-            return &r->fars[i];
-        }
-    }
-    return NULL;
-}
-
-void node_far_dialled(struct node_far *f)
-{
-    const struct node_lane_config *c = &f->mirror->lane->config;
-    uint64_t pace = f->site.pace_bytes_per_s / c->site.lanes;
-
-    net_peer_limit(f->out, NODE_FAR_WINDOW_BYTES);
-    if (f->site.pace_bytes_per_s > 0 && net_peer_pace(f->out, pace == 0 ? 1 : pace) != OK) {
-        LOG_WRN("node", "site %s cannot be paced: this kind of connection has no limit",
-                f->site.name);
-    }
-}
-
-static void far_dial(struct node_far *f)
-{
-    struct node_lane *l = f->mirror->lane;
-    bool first = l->config.number == 0;
-    struct net_peer **peer = first ? &f->out : &f->scout;
-    uint16_t streams = first ? f->mirror->between->streams : 1;
-
-    if (net_endpoint_dial(l->endpoint, l->config.transport, &f->site.first, streams, peer) != OK) {
-        *peer = NULL;
-        f->retry_ns = node_mirror_now(f->mirror) + (int64_t)NODE_FAR_RETRY_MS * 1000000;
-    } else if (first) {
-        node_far_dialled(f);
-    }
-}
-
 enum err node_mirror_start(struct node_mirror *r)
 {
     r->started = true;
     r->started_ns = r->clock_ns = node_mirror_now(r);
-    for (uint32_t i = 1; i < r->fars_count; i++) {
-        far_dial(&r->fars[i]);
-    }
+    node_fars_start(&r->fars);
     loop_timer_start_in(&r->tick, (int64_t)NODE_MIRROR_TICK_MS * 1000000);
     return OK;
 }
 
-static struct node_far *far_of_peer(struct node_mirror *r, const struct net_peer *peer)
+static void mirror_far_up(struct node_far *f, bool anew, void *user)
 {
-    for (uint32_t i = 1; i < r->fars_count; i++) {
-        struct node_far *f = &r->fars[i];
+    struct node_mirror *r = user;
 
-        if (f->out == peer || f->in == peer || f->scout == peer) {
-            return f;
-        }
-    }
-    return NULL;
+    mirror_up(&r->m, f->index, anew, node_mirror_now(r));
+    node_mirror_pump(r);
 }
 
-bool node_mirror_owns(struct node_mirror *r, struct net_peer *peer)
+static void mirror_far_down(struct node_far *f, void *user)
 {
-    return r != NULL && far_of_peer(r, peer) != NULL;
+    struct node_mirror *r = user;
+
+    mirror_down(&r->m, f->index, node_mirror_now(r));
+    node_far_copy_over(r, f);
+    node_mirror_release(r);
+    node_mirror_pump(r);
 }
 
-/* Lanes of other sites also ask the first one where the others are, as workers do. */
-bool node_mirror_is_greeting(struct node_mirror *r, struct net_peer *peer,
-                             const struct net_frame *frame)
+static void mirror_far_lost(struct node_far *f, bool out, void *user)
 {
-    const struct pki_identity *who = net_peer_identity(peer);
+    struct node_drain *d = node_drain_of(f);
 
-    return r != NULL && !net_peer_dialled(peer) && net_peer_user(peer) == NULL &&
-           who->role == WIRE_ROLE_SERVER && strcmp(who->site, r->lane->config.site.name) != 0 &&
-           frame->header.type == WIRE_CONTROL && node_control_is(frame, NODE_OP_MEET);
-}
-
-/* Both sides can speak and have agreed: the machine may go on. */
-void node_far_look(struct node_far *f)
-{
-    struct node_mirror *r = f->mirror;
-    bool up = f->out != NULL && f->in != NULL && f->out_agreed && f->in_agreed;
-
-    if (up && !f->up) {
-        f->up = true;
-        f->trouble[0] = '\0';
-        mirror_up(&r->m, f->index, f->anew, node_mirror_now(r));
-        f->anew = false;
-        node_lane_trace(r->lane, "site %s is up", f->site.name);
-        node_mirror_pump(r);
-    } else if (!up && f->up) {
-        f->up = false;
-        mirror_down(&r->m, f->index, node_mirror_now(r));
-        node_far_copy_over(r, f);
-        node_mirror_release(r);
-        node_lane_trace(r->lane, "site %s is down", f->site.name);
-        node_mirror_pump(r);
-    }
-}
-
-void node_mirror_up(struct node_mirror *r, struct net_peer *peer, bool restarted)
-{
-    struct node_far *f = far_of_peer(r, peer);
-
-    if (peer != f->in && !node_meet_is_it(f, peer)) {
-        return;
-    }
-    if (peer == f->scout) {
-        json_t *fields = json_object();
-
-        if (node_control_send(peer, r->lane->pool, NODE_OP_SITE, 1, fields) != OK) {
-            net_peer_close(peer, "no room for a question");
-        }
-        json_decref(fields);
-        return;
-    }
-    if (restarted && peer == f->out) {
-        /* What is on its way is for somebody who is no more. */
-        net_peer_close(peer, "you have restarted: a new session follows");
-        return;
-    }
-    if (peer == f->out && !f->out_agreed) {
-        node_meet_say(r, f);
-    }
-    node_far_look(f);
-}
-
-void node_far_troubled(struct node_far *f, const char *text)
-{
-    size_t size = sizeof(f->trouble) - 1;
-
-    if (strncmp(f->trouble, text, size) != 0) {
-        (void)snprintf(f->trouble, sizeof(f->trouble), "%.*s", (int)size, text);
-        LOG_INF("node", "site %s: %s", f->site.name, text);
-    }
-}
-
-void node_mirror_lost(struct node_mirror *r, struct net_peer *peer, const char *text)
-{
-    struct node_far *f = far_of_peer(r, peer);
-    struct net_peer_stats stats;
-
-    if (f == NULL) {
-        return;
-    }
-    if (peer == f->scout) {
-        f->scout = NULL;
-        if (f->out == NULL) {
-            f->retry_ns = node_mirror_now(r) + (int64_t)NODE_FAR_RETRY_MS * 1000000;
-            node_far_troubled(f, text);
-        }
-        return;
-    }
-    net_peer_stats(peer, &stats);
-    f->sent_before += stats.sent_bytes;
-    f->anew = true;
-    if (peer == f->in) {
-        f->in = NULL;
-        f->in_agreed = false;
-        memset(f->mark_seen, 0, sizeof(f->mark_seen));
+    (void)user;
+    if (out) {
+        d->mark_serial = d->mark_acked = d->mark_judged = 0;
+        d->rtt_ns = 0;
+        d->copy_next = 0;
     } else {
-        f->out = NULL;
-        f->out_agreed = false;
-        f->mark_serial = f->mark_acked = f->mark_judged = 0;
-        f->rtt_ns = 0;
-        f->copy_next = 0;
-        f->retry_ns = node_mirror_now(r) + (int64_t)NODE_FAR_RETRY_MS * 1000000;
-        node_far_troubled(f, text);
-    }
-    node_far_look(f);
-}
-
-/* It cannot be reached. A session belongs to one member: if another answers, it needs a new one. */
-void node_mirror_trouble(struct node_mirror *r, struct net_peer *peer, enum err why,
-                         const char *text)
-{
-    struct node_far *f = far_of_peer(r, peer);
-
-    if (f != NULL && peer != f->in) {
-        node_far_troubled(f, text);
-        if (why == ERR_REFUSED) {
-            net_peer_close(peer, text);
-        }
+        memset(d->mark_seen, 0, sizeof(d->mark_seen));
     }
 }
 
-enum err node_mirror_frame(struct node_mirror *r, struct net_peer *peer,
-                           const struct net_frame *frame)
+static void mirror_far_known(struct node_far *f, void *user)
 {
-    struct node_far *f = far_of_peer(r, peer);
-    enum err rc;
+    (void)f;
+    node_mirror_early(user);
+}
 
-    if (f == NULL) {
-        f = node_meet_stranger(r, peer);
-        if (f == NULL) {
-            net_peer_ack(peer, frame->header.sequence);
-            return OK; /* It was told that it is not known here. */
-        }
+static enum err mirror_far_frame(struct node_far *f, const struct net_frame *frame, void *user)
+{
+    return node_mirror_take(user, f, frame);
+}
+
+static enum err mirror_far_control(struct node_far *f, uint16_t operation, uint32_t call,
+                                   const json_t *fields, bool in, void *user)
+{
+    if (in && operation == NODE_OP_COPY && f->in_agreed) {
+        return node_far_copy_asked(user, f, call, json_is_true(json_object_get(fields, "go")));
     }
-    rc = frame->header.type == WIRE_CONTROL ? node_meet_control(r, f, frame, peer == f->in)
-         : peer == f->in && f->in_agreed    ? node_mirror_take(r, f, frame)
-                                            : ERR_PEER;
-    if (rc == OK) {
-        net_peer_ack(peer, frame->header.sequence);
-        node_far_look(f);
+    if (!in && operation == (NODE_OP_COPY | NODE_ANSWER)) {
+        node_far_copy_answered(user, f, fields);
+        return OK;
     }
-    return rc;
+    return ERR_PEER;
+}
+
+static const struct node_fars_events mirror_events = {
+    .up = mirror_far_up,
+    .down = mirror_far_down,
+    .lost = mirror_far_lost,
+    .known = mirror_far_known,
+    .frame = mirror_far_frame,
+    .control = mirror_far_control,
+};
+
+struct node_fars *node_mirror_fars(struct node_mirror *r)
+{
+    return &r->fars;
 }
 
 /* Moving. */
@@ -454,18 +279,21 @@ void node_mirror_writable(struct node_mirror *r)
 void node_mirror_acked(struct node_mirror *r, struct net_peer *peer,
                        const struct wire_header *header)
 {
-    struct node_far *f = far_of_peer(r, peer);
+    struct node_far *f = node_far_of_peer(&r->fars, peer);
+    struct node_drain *d;
 
-    if (f != NULL && peer == f->out) {
-        node_mirror_pump(r);
+    if (f == NULL || peer != f->out) {
+        return;
     }
-    if (f != NULL && peer == f->out && header->type == WIRE_MARK && header->clock > f->mark_acked &&
-        header->clock <= f->mark_serial && f->mark_serial - header->clock < NODE_MARKS_TIMED) {
-        struct node_mark_sent *mark = &f->marks[header->clock & (NODE_MARKS_TIMED - 1)];
+    node_mirror_pump(r);
+    d = node_drain_of(f);
+    if (header->type == WIRE_MARK && header->clock > d->mark_acked &&
+        header->clock <= d->mark_serial && d->mark_serial - header->clock < NODE_MARKS_TIMED) {
+        struct node_mark_sent *mark = &d->marks[header->clock & (NODE_MARKS_TIMED - 1)];
 
         if (++mark->acked == net_peer_streams(peer)) {
-            f->mark_acked = header->clock;
-            f->mark_took_ns = node_mirror_now(r) - mark->sent_ns;
+            d->mark_acked = header->clock;
+            d->mark_took_ns = node_mirror_now(r) - mark->sent_ns;
         }
     }
 }
@@ -503,14 +331,14 @@ static void mirror_report(struct node_mirror *r, struct node_far *f)
                                .fresh = report.fresh,
                                .done = report.done,
                                .away = away};
-    for (uint32_t i = 1; i < r->fars_count; i++) {
+    for (uint32_t i = 1; i < r->fars.count; i++) {
         if ((report.away >> i & 1) != 0) {
             uint32_t at = out.away_count++;
 
-            for (; at > 0 && away[at - 1] > r->fars[i].id; at--) {
+            for (; at > 0 && away[at - 1] > r->fars.list[i].id; at--) {
                 away[at] = away[at - 1];
             }
-            away[at] = r->fars[i].id;
+            away[at] = r->fars.list[i].id;
         }
     }
     if (wire_report_encode(r->lane->pool, &out, &frame) == OK) {
@@ -530,8 +358,8 @@ static void mirror_pump_due(struct loop_task *task, void *user)
     node_mirror_due(r);
     node_mirror_keep_tables(r);
     node_mirror_journal(r);
-    for (uint32_t i = 1; i < r->fars_count; i++) {
-        struct node_far *f = &r->fars[i];
+    for (uint32_t i = 1; i < r->fars.count; i++) {
+        struct node_far *f = &r->fars.list[i];
 
         if (!f->up) {
             continue;
@@ -548,21 +376,13 @@ static void mirror_pump_due(struct loop_task *task, void *user)
 /* A site without a connection for a while is away; one that refused is asked again. */
 static void mirror_tick_far(struct node_mirror *r, struct node_far *f, int64_t now_ns)
 {
-    int64_t limit_ns = (int64_t)NODE_FAR_DOWN_MS * 1000000;
-    bool silent = f->up && !(net_peer_is_up(f->out) && net_peer_is_up(f->in));
+    bool seen = node_far_tick(f, now_ns);
 
-    f->silent_ns = !silent ? 0 : f->silent_ns == 0 ? now_ns : f->silent_ns;
-    if (f->up && f->silent_ns != 0 && now_ns - f->silent_ns > limit_ns && r->m.sites[f->index].up) {
+    if (f->up && !seen && r->m.sites[f->index].up) {
         mirror_down(&r->m, f->index, now_ns);
         node_mirror_release(r);
     } else if (f->up && f->silent_ns == 0 && !r->m.sites[f->index].up) {
         mirror_up(&r->m, f->index, false, now_ns);
-    }
-    if (f->retry_ns != 0 && now_ns >= f->retry_ns && !r->lane->shut) {
-        f->retry_ns = 0;
-        if (f->out == NULL && f->scout == NULL) {
-            far_dial(f);
-        }
     }
 }
 
@@ -572,8 +392,8 @@ static void mirror_tick_due(struct loop_timer *timer, void *user)
     int64_t now_ns = node_mirror_now(r);
 
     (void)timer;
-    for (uint32_t i = 1; i < r->fars_count; i++) {
-        mirror_tick_far(r, &r->fars[i], now_ns);
+    for (uint32_t i = 1; i < r->fars.count; i++) {
+        mirror_tick_far(r, &r->fars.list[i], now_ns);
     }
     if (mirror_tick(&r->m, now_ns)) {
         (void)selective_look_all(&r->selective, &r->m);
@@ -717,7 +537,7 @@ void node_mirror_grown(struct node_mirror *r)
     r->chunks_ready = 0;
     node_mirror_pump(r);
     if (r->started) {
-        node_meet_again(r);
+        node_meet_again(&r->fars);
     }
 }
 

@@ -7,8 +7,8 @@
 
 #include "node/between.h"
 
-struct net_frame;
 struct net_peer;
+struct node_fars;
 struct node_lane;
 struct node_mirror;
 struct table_schema;
@@ -28,21 +28,11 @@ MUST_USE enum err node_mirror_room(struct node_mirror *r, uint16_t id,
                                    const struct table_schema *schema, uint32_t count);
 void node_mirror_grown(struct node_mirror *r);
 
-/* Is that one of our sessions with other sites? Then these are the events of it. */
-bool node_mirror_owns(struct node_mirror *r, struct net_peer *peer);
-/* Is it the first word of another site's mirror? Then the session is ours from now on. */
-bool node_mirror_is_greeting(struct node_mirror *r, struct net_peer *peer,
-                             const struct net_frame *frame);
-void node_mirror_up(struct node_mirror *r, struct net_peer *peer, bool restarted);
-void node_mirror_lost(struct node_mirror *r, struct net_peer *peer, const char *text);
-void node_mirror_trouble(struct node_mirror *r, struct net_peer *peer, enum err why,
-                         const char *text);
+/* Its sessions with other sites: what is none of meeting comes here. */
+struct node_fars *node_mirror_fars(struct node_mirror *r);
 void node_mirror_writable(struct node_mirror *r);
 void node_mirror_acked(struct node_mirror *r, struct net_peer *peer,
                        const struct wire_header *header);
-MUST_USE enum err node_mirror_frame(struct node_mirror *r, struct net_peer *peer,
-                                    const struct net_frame *frame);
-
 /* By what a sum is multiplied before it is applied, and where what it adds is kept. */
 float node_mirror_share(const struct node_mirror *r, const struct table_schema *schema);
 float *node_mirror_held(struct node_mirror *r, uint32_t chunk);

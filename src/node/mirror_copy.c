@@ -19,8 +19,8 @@ static struct node_far *copy_best(struct node_mirror *r)
     struct node_far *best = NULL;
     int64_t best_ns = INT64_MAX;
 
-    for (uint32_t i = 1; i < r->fars_count; i++) {
-        struct node_far *f = &r->fars[i];
+    for (uint32_t i = 1; i < r->fars.count; i++) {
+        struct node_far *f = &r->fars.list[i];
         struct net_peer_stats stats;
 
         if (!f->up || (r->copy_refused >> i & 1) != 0 || !mirror_may_copy(&r->m, i)) {
@@ -82,13 +82,13 @@ static bool copy_may_begin(const struct node_mirror *r)
     if (mirror_all_greeted(&r->m)) {
         return true;
     }
-    for (uint32_t i = 1; i < r->fars_count; i++) {
-        seen += r->fars[i].up && r->m.sites[i].greeted;
+    for (uint32_t i = 1; i < r->fars.count; i++) {
+        seen += r->fars.list[i].up && r->m.sites[i].greeted;
     }
     return r->between->away_ns > 0 &&
            node_mirror_now(r) - r->started_ns >
                r->between->away_ns + (int64_t)COPY_PATIENCE_S * 1000000000 &&
-           (!r->between->majority || seen * 2 > r->fars_count);
+           (!r->between->majority || seen * 2 > r->fars.count);
 }
 
 static void copy_begin(struct node_mirror *r, uint64_t clock)
@@ -145,8 +145,8 @@ void node_far_copy_over(struct node_mirror *r, const struct node_far *f)
 /* Which pieces of which sites the chunk contains, those of our own included. */
 static uint32_t copy_ranges(const struct node_mirror *r, uint32_t chunk, struct wire_range *out)
 {
-    for (uint32_t i = 0; i < r->fars_count; i++) {
-        struct wire_range its = {.site = i == MIRROR_SELF ? r->id : r->fars[i].id,
+    for (uint32_t i = 0; i < r->fars.count; i++) {
+        struct wire_range its = {.site = i == MIRROR_SELF ? r->fars.id : r->fars.list[i].id,
                                  .number = i == MIRROR_SELF ? r->m.made[chunk]
                                                             : mirror_contained(&r->m, chunk, i)};
         uint32_t at = i;
@@ -156,13 +156,13 @@ static uint32_t copy_ranges(const struct node_mirror *r, uint32_t chunk, struct 
         }
         out[at] = its;
     }
-    return r->fars_count;
+    return r->fars.count;
 }
 
 /* All of it now. */
 static enum err copy_give(struct node_mirror *r, struct node_far *f)
 {
-    f->copy_next = 1;
+    node_drain_of(f)->copy_next = 1;
     r->stats.copies++;
     node_lane_trace(r->lane, "gives site %s a copy", f->site.name);
     node_mirror_pump(r);
@@ -184,7 +184,7 @@ enum err node_far_copy_asked(struct node_mirror *r, struct node_far *f, uint32_t
         return node_control_refuse(f->in, r->lane->pool, NODE_OP_COPY, call, ERR_AGAIN,
                                    "this site has no whole copy itself");
     }
-    for (uint32_t i = 0; i < r->fars_count; i++) {
+    for (uint32_t i = 0; i < r->fars.count; i++) {
         const struct mirror_site *s = &r->m.sites[i];
         bool stored = r->m.stored >= r->m.number; /* Else nobody may build on the last ones. */
         uint64_t stable = i != MIRROR_SELF ? s->stable : stored ? r->m.number : r->m.stored;
@@ -195,8 +195,8 @@ enum err node_far_copy_asked(struct node_mirror *r, struct node_far *f, uint32_t
 
         (void)json_array_append_new(
             sites, json_pack("{s:I, s:I, s:I}", "site",
-                             (json_int_t)(i == MIRROR_SELF ? r->id : r->fars[i].id), "stable",
-                             (json_int_t)stable, "clock", (json_int_t)clock));
+                             (json_int_t)(i == MIRROR_SELF ? r->fars.id : r->fars.list[i].id),
+                             "stable", (json_int_t)stable, "clock", (json_int_t)clock));
     }
     fields = json_pack("{s:I, s:I, s:o}", "clock", (json_int_t)r->m.clock, "chunks",
                        (json_int_t)r->chunks_count, "sites", sites);
@@ -215,7 +215,7 @@ static enum err copy_send(struct node_mirror *r, struct node_far *f, uint32_t ch
     struct wire_copy copy = {
         .chunk = {.table = table_store_table(l->tables, chunk),
                   .chunk = table_store_chunk(l->tables, chunk),
-                  .origin = r->id,
+                  .origin = r->fars.id,
                   .clock = r->m.clock,
                   .payload_bytes = elements * 4,
                   .payload = (const uint8_t *)r->scratch},
@@ -240,18 +240,19 @@ static enum err copy_send(struct node_mirror *r, struct node_far *f, uint32_t ch
 
 void node_far_copy_flow(struct node_mirror *r, struct node_far *f)
 {
-    while (f->copy_next > 0 &&
+    struct node_drain *d = node_drain_of(f);
+    while (d->copy_next > 0 &&
            net_peer_has_room(f->out, LIMIT_CHUNK_BYTES + WIRE_MEMBERS_BYTES_MAX) &&
            node_room_spare(r->lane)) {
-        if (f->copy_next > r->chunks_count) {
-            f->copy_next = 0;
+        if (d->copy_next > r->chunks_count) {
+            d->copy_next = 0;
             return;
         }
-        if (!node_mirror_keep_ready(r, (uint32_t)f->copy_next - 1) ||
-            copy_send(r, f, (uint32_t)f->copy_next - 1) != OK) {
+        if (!node_mirror_keep_ready(r, (uint32_t)d->copy_next - 1) ||
+            copy_send(r, f, (uint32_t)d->copy_next - 1) != OK) {
             return; /* The journal's commit looks again; or the tick. */
         }
-        f->copy_next++;
+        d->copy_next++;
     }
 }
 
@@ -273,7 +274,7 @@ static bool copy_read_sites(struct node_mirror *r, const json_t *fields)
             !node_json_u64(site, "clock", INT64_MAX, 0, &clock)) {
             return false;
         }
-        f = node_far_of(r, (uint32_t)id);
+        f = node_far_of(&r->fars, (uint32_t)id);
         if (f != NULL) {
             r->copy_stable[f->index] = stable;
             r->copy_clocks[f->index] = clock;
@@ -285,7 +286,7 @@ static bool copy_read_sites(struct node_mirror *r, const json_t *fields)
 /* Of what follows chunk by chunk no more is claimed than both have. */
 static void copy_announce(struct node_mirror *r)
 {
-    for (uint32_t i = 1; i < r->fars_count; i++) {
+    for (uint32_t i = 1; i < r->fars.count; i++) {
         const struct mirror_site *s = &r->m.sites[i];
         bool less = s->stable < r->copy_stable[i];
 
@@ -299,7 +300,7 @@ static void copy_finish(struct node_mirror *r)
     struct node_lane *l = r->lane;
     uint64_t clock = r->copy_clock;
 
-    for (uint32_t i = 1; i < r->fars_count; i++) {
+    for (uint32_t i = 1; i < r->fars.count; i++) {
         mirror_adopt_site(&r->m, i, r->copy_stable[i], r->copy_clocks[i]);
     }
     if (r->m.fresh) {
@@ -352,11 +353,11 @@ static void copy_install(struct node_mirror *r, uint32_t index, const struct wir
     memcpy(values, copy->chunk.payload, (size_t)elements * 4);
     for (uint32_t i = 0; i < copy->range_count; i++) {
         struct wire_range range = wire_range(copy->ranges, i);
-        const struct node_far *site = node_far_of(r, range.site);
+        const struct node_far *site = node_far_of(&r->fars, range.site);
 
         if (site != NULL) {
             mirror_adopt(&r->m, index, site->index, range.number);
-        } else if (range.site == r->id) {
+        } else if (range.site == r->fars.id) {
             ours = range.number;
             if (r->m.fresh) {
                 mirror_adopt(&r->m, index, MIRROR_SELF, range.number);

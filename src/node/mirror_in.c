@@ -14,9 +14,9 @@ static enum err in_ranges(struct node_mirror *r, const void *ranges, uint32_t co
 {
     for (uint32_t i = 0; i < count; i++) {
         struct wire_range range = wire_range(ranges, i);
-        const struct node_far *f = node_far_of(r, range.site);
+        const struct node_far *f = node_far_of(&r->fars, range.site);
 
-        if (f == NULL && range.site != r->id) {
+        if (f == NULL && range.site != r->fars.id) {
             return ERR_PEER;
         }
         out[i] = (struct mirror_range){
@@ -188,10 +188,10 @@ static void in_pass_announce(struct node_mirror *r, const struct node_far *f, ui
 {
     uint64_t hops = mirror_next_hops(&r->m, f->index, groups);
 
-    for (uint32_t i = 1; i < r->fars_count; i++) {
-        struct node_far *to = &r->fars[i];
+    for (uint32_t i = 1; i < r->fars.count; i++) {
+        struct node_far *to = &r->fars.list[i];
 
-        if ((hops >> i & 1) != 0 && to->up && to->raises) {
+        if ((hops >> i & 1) != 0 && to->up && node_drain_of(to)->raises) {
             node_mirror_announce(r, to, parcel, mirror_hop_groups(&r->m, i));
         }
     }
@@ -274,21 +274,22 @@ static enum err in_delta(struct node_mirror *r, struct node_far *f, const struct
 
 static enum err in_mark(struct node_mirror *r, struct node_far *f, const struct net_frame *frame)
 {
+    struct node_drain *d = node_drain_of(f);
     struct wire_mark mark;
 
     if (wire_mark_decode(&frame->header, frame->body, frame->header.body_bytes, &mark) != OK ||
-        mark.stream >= net_peer_streams(f->in) || mark.serial != f->mark_seen[mark.stream] + 1) {
+        mark.stream >= net_peer_streams(f->in) || mark.serial != d->mark_seen[mark.stream] + 1) {
         return ERR_PEER;
     }
-    f->mark_seen[mark.stream] = mark.serial;
+    d->mark_seen[mark.stream] = mark.serial;
     for (uint16_t i = 0; i < net_peer_streams(f->in); i++) {
-        if (f->mark_seen[i] < mark.serial) {
+        if (d->mark_seen[i] < mark.serial) {
             return OK; /* Not on all streams yet. */
         }
     }
     for (uint32_t i = 0; i < mark.count; i++) {
         struct wire_mark_item item = wire_mark_item(mark.items, i);
-        const struct node_far *site = node_far_of(r, item.site);
+        const struct node_far *site = node_far_of(&r->fars, item.site);
         struct mirror_mark its = {.site = site == NULL ? MIRROR_SELF : site->index,
                                   .groups = item.groups,
                                   .answer = item.answer,
@@ -297,7 +298,7 @@ static enum err in_mark(struct node_mirror *r, struct node_far *f, const struct 
                                   .number = item.number,
                                   .clock = item.clock};
 
-        if ((site == NULL && item.site != r->id) || !in_groups_known(r, item.groups)) {
+        if ((site == NULL && item.site != r->fars.id) || !in_groups_known(r, item.groups)) {
             return ERR_PEER;
         }
         mirror_marked(&r->m, f->index, &its);
@@ -329,7 +330,7 @@ static enum err in_report(struct node_mirror *r, struct node_far *f, const struc
                                  .fresh = report.fresh,
                                  .done = report.done};
     for (uint32_t i = 0; i < report.away_count; i++) {
-        const struct node_far *away = node_far_of(r, wire_report_away(&report, i));
+        const struct node_far *away = node_far_of(&r->fars, wire_report_away(&report, i));
 
         its.away |= away == NULL ? 0 : UINT64_C(1) << away->index;
     }
@@ -354,11 +355,11 @@ static void in_pass_barrier(struct node_mirror *r, const struct node_far *f, uin
         return;
     }
     on.table = table_store_table(r->lane->tables, index);
-    on.origin = r->id;
-    for (uint32_t i = 1; i < r->fars_count; i++) {
-        if ((hops >> i & 1) != 0 && r->fars[i].up) {
+    on.origin = r->fars.id;
+    for (uint32_t i = 1; i < r->fars.count; i++) {
+        if ((hops >> i & 1) != 0 && r->fars.list[i].up) {
             on.groups = mirror_hop_groups(&r->m, i);
-            r->stats.barriers_passed += node_mirror_send_barrier(r, &r->fars[i], &on);
+            r->stats.barriers_passed += node_mirror_send_barrier(r, &r->fars.list[i], &on);
         }
     }
 }

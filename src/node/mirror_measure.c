@@ -58,7 +58,7 @@ static enum err measure_counter(struct node_mirror *r, const struct obs_label *l
 static enum err measure_open_far(struct node_mirror *r, uint32_t index)
 {
     struct measure_far *m = &r->measure->fars[index];
-    const struct obs_label site = {"site", r->fars[index].site.name};
+    const struct obs_label site = {"site", r->fars.list[index].site.name};
     const struct {
         struct obs_gauge **gauge;
         enum obs_merge merge;
@@ -129,9 +129,9 @@ enum err node_measure_open(struct node_mirror *r)
     if (r->measure == NULL) {
         return ERR_NOMEM;
     }
-    r->measure->fars = mem_calloc(r->fars_count, sizeof(*r->measure->fars));
+    r->measure->fars = mem_calloc(r->fars.count, sizeof(*r->measure->fars));
     rc = r->measure->fars == NULL ? ERR_NOMEM : measure_open_all(r);
-    for (uint32_t i = 1; i < r->fars_count && rc == OK; i++) {
+    for (uint32_t i = 1; i < r->fars.count && rc == OK; i++) {
         rc = measure_open_far(r, i);
     }
     return rc;
@@ -167,7 +167,7 @@ static void measure_look_far(struct node_mirror *r, struct node_far *f)
     obs_gauge_set(m->up, f->up && s->up ? 1 : 0);
     obs_gauge_set(m->behind, clock < r->m.clock ? (double)(r->m.clock - clock) : 0);
     obs_gauge_set(m->waiting, (double)mirror_waiting_bytes(&r->m, f->index));
-    obs_gauge_set(m->drain, (double)f->bytes_per_s);
+    obs_gauge_set(m->drain, (double)node_drain_of(f)->bytes_per_s);
     obs_gauge_set(m->rtt, (double)stats.rtt_ns * 1e-9);
     measure_follow(m->sent, f->sent_before + stats.sent_bytes);
 }
@@ -192,7 +192,7 @@ void node_measure_look(struct node_mirror *r)
     measure_follow(m->waited[NODE_WAIT_ROOM], (uint64_t)stats.waited_room_ns);
     obs_gauge_set(m->log, (double)stats.log_bytes);
     obs_gauge_set(m->soft, stats.soft);
-    for (uint32_t i = 1; i < r->fars_count; i++) {
-        measure_look_far(r, &r->fars[i]);
+    for (uint32_t i = 1; i < r->fars.count; i++) {
+        measure_look_far(r, &r->fars.list[i]);
     }
 }

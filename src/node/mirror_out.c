@@ -125,7 +125,7 @@ static enum err out_parcel(struct node_mirror *r, uint32_t chunk, uint64_t clock
         .chunk = {.table = table_store_table(l->tables, chunk),
                   .codec = (uint16_t)packed->codec,
                   .chunk = table_store_chunk(l->tables, chunk),
-                  .origin = r->id,
+                  .origin = r->fars.id,
                   .clock = clock,
                   .weight = 1,
                   .payload_bytes = packed->bytes,
@@ -155,7 +155,8 @@ static enum err out_parcel(struct node_mirror *r, uint32_t chunk, uint64_t clock
 static enum err out_piece(struct node_mirror *r, uint32_t chunk, uint64_t clock,
                           const struct codec_packed *packed)
 {
-    struct wire_range range = {.site = r->id, .prev = r->m.made[chunk], .number = r->m.number + 1};
+    struct wire_range range = {
+        .site = r->fars.id, .prev = r->m.made[chunk], .number = r->m.number + 1};
     struct node_parcel *parcel;
     enum err rc = node_mirror_keep_room(r, packed->bytes);
 
@@ -243,7 +244,7 @@ void node_mirror_announce(struct node_mirror *r, struct node_far *f, const struc
         .table = p->header.table,
         .codec = p->header.codec,
         .chunk = p->header.chunk,
-        .origin = r->id,
+        .origin = r->fars.id,
         .groups = groups,
         .clock = p->header.clock,
         .index_bytes = codec_index_bytes(p->header.codec, delta.chunk.payload, elements),
@@ -274,10 +275,11 @@ static bool out_judge(struct node_mirror *r, uint32_t chunk, uint64_t clock)
                         held);
         return false;
     }
-    for (uint32_t i = 1; i < r->fars_count; i++) {
-        struct node_far *f = &r->fars[i];
+    for (uint32_t i = 1; i < r->fars.count; i++) {
+        struct node_far *f = &r->fars.list[i];
         uint32_t groups;
-        struct node_parcel *p = f->up && f->raises ? mirror_newest(&r->m, chunk, i, &groups) : NULL;
+        struct node_parcel *p =
+            f->up && node_drain_of(f)->raises ? mirror_newest(&r->m, chunk, i, &groups) : NULL;
 
         if (p != NULL) {
             node_mirror_announce(r, f, p, groups);
@@ -300,37 +302,38 @@ void node_mirror_closed(struct node_mirror *r, uint32_t chunk, uint64_t version)
 /* A mark goes behind the pieces, so when it is acknowledged all of them have come: what was ahead
  * of it took so long, but for the way itself. If that was next to nothing, the link carries at
  * least so much, and nobody knows how much more. */
-static void out_drained(struct node_far *f)
+static void out_drained(struct node_drain *d)
 {
-    uint64_t ahead = f->marks[f->mark_acked & (NODE_MARKS_TIMED - 1)].ahead_bytes;
-    int64_t took_ns = f->mark_took_ns - f->rtt_ns;
-    int64_t least_ns = (int64_t)NODE_BUSY_MS * 1000000 + f->rtt_ns / 4;
+    uint64_t ahead = d->marks[d->mark_acked & (NODE_MARKS_TIMED - 1)].ahead_bytes;
+    int64_t took_ns = d->mark_took_ns - d->rtt_ns;
+    int64_t least_ns = (int64_t)NODE_BUSY_MS * 1000000 + d->rtt_ns / 4;
     uint64_t rate =
         took_ns <= 0 || ahead == 0 ? 0 : (uint64_t)((double)ahead * 1e9 / (double)took_ns);
 
     if (took_ns >= least_ns) {
-        f->bytes_per_s = f->bytes_per_s == 0 ? rate : (f->bytes_per_s + rate) / 2;
-    } else if (f->bytes_per_s > 0 && rate > f->bytes_per_s) {
-        f->bytes_per_s = rate;
+        d->bytes_per_s = d->bytes_per_s == 0 ? rate : (d->bytes_per_s + rate) / 2;
+    } else if (d->bytes_per_s > 0 && rate > d->bytes_per_s) {
+        d->bytes_per_s = rate;
     }
 }
 
 static struct asp_link out_link(const struct node_mirror *r, struct node_far *f)
 {
+    struct node_drain *d = node_drain_of(f);
     struct net_peer_stats stats;
     uint64_t backlog, under_way;
 
     net_peer_stats(f->out, &stats);
-    f->rtt_ns = stats.rtt_least_ns > 0 ? stats.rtt_least_ns : f->rtt_ns;
-    if (f->mark_acked > f->mark_judged) {
-        f->mark_judged = f->mark_acked;
-        out_drained(f);
+    d->rtt_ns = stats.rtt_least_ns > 0 ? stats.rtt_least_ns : d->rtt_ns;
+    if (d->mark_acked > d->mark_judged) {
+        d->mark_judged = d->mark_acked;
+        out_drained(d);
     }
     /* What has left, and is only not acknowledged yet, waits for nothing. */
     backlog = stats.unacked_bytes + mirror_waiting_bytes(&r->m, f->index);
-    under_way = (uint64_t)((double)f->bytes_per_s * (double)f->rtt_ns / 1e9);
+    under_way = (uint64_t)((double)d->bytes_per_s * (double)d->rtt_ns / 1e9);
     backlog = backlog > under_way ? backlog - under_way : 0;
-    return (struct asp_link){.bytes_per_s = f->bytes_per_s,
+    return (struct asp_link){.bytes_per_s = d->bytes_per_s,
                              .backlog_bytes = backlog > r->made_bytes ? backlog : r->made_bytes};
 }
 
@@ -346,8 +349,8 @@ static void out_measure(struct node_mirror *r, uint64_t version)
                               .passed_bytes = r->passed_bytes,
                               .links = links};
 
-    for (uint32_t i = 1; i < r->fars_count; i++) {
-        struct node_far *f = &r->fars[i];
+    for (uint32_t i = 1; i < r->fars.count; i++) {
+        struct node_far *f = &r->fars.list[i];
 
         if (f->up) {
             fars[clock.links_count] = f;
@@ -357,13 +360,14 @@ static void out_measure(struct node_mirror *r, uint64_t version)
     clock.copies = clock.links_count;
     for (uint32_t k = 0; k < clock.links_count; k++) {
         struct node_far *f = fars[k];
-        bool before = f->raises;
+        struct node_drain *d = node_drain_of(f);
+        bool before = d->raises;
         struct node_parcel *p;
         uint32_t groups;
 
-        f->raises = asp_raises(&r->asp, &clock, &links[k]);
+        d->raises = asp_raises(&r->asp, &clock, &links[k]);
         for (uint32_t n = 0;
-             f->raises && !before && (p = mirror_waiting(&r->m, f->index, n, &groups)) != NULL;
+             d->raises && !before && (p = mirror_waiting(&r->m, f->index, n, &groups)) != NULL;
              n++) {
             node_mirror_announce(r, f, p, groups);
         }
@@ -468,8 +472,8 @@ static uint32_t flow_ranges(const struct node_mirror *r, const struct mirror_fra
 {
     for (uint32_t i = 0; i < frame->range_count; i++) {
         const struct mirror_range *range = &frame->ranges[i];
-        struct wire_range its = {.site =
-                                     range->site == MIRROR_SELF ? r->id : r->fars[range->site].id,
+        struct wire_range its = {.site = range->site == MIRROR_SELF ? r->fars.id
+                                                                    : r->fars.list[range->site].id,
                                  .prev = range->prev,
                                  .number = range->number};
         uint32_t at = i;
@@ -491,7 +495,7 @@ static enum err flow_piece(struct node_mirror *r, struct node_far *f,
         .chunk = {.table = table_store_table(l->tables, frame->chunk),
                   .chunk = table_store_chunk(l->tables, frame->chunk),
                   .epoch = frame->groups,
-                  .origin = r->id,
+                  .origin = r->fars.id,
                   .clock = frame->clock,
                   .weight = 1},
         .range_count = flow_ranges(r, frame, ranges),
@@ -505,7 +509,7 @@ static enum err flow_piece(struct node_mirror *r, struct node_far *f,
         struct wire_header header = p->header;
 
         header.epoch = frame->groups;
-        header.origin = r->id;
+        header.origin = r->fars.id;
         header.flags = 0;
         rc = net_peer_send(f->out, NET_DATA, &header, buf_ref(p->body));
         if (rc != OK) {
@@ -526,22 +530,23 @@ static enum err flow_piece(struct node_mirror *r, struct node_far *f,
 static enum err flow_marks(struct node_mirror *r, struct node_far *f,
                            const struct mirror_frame *frame)
 {
+    struct node_drain *d = node_drain_of(f);
     struct wire_mark_item items[WIRE_MARK_ITEMS_MAX];
     struct wire_mark mark = {
-        .serial = f->mark_serial + 1, .count = frame->mark_count, .items = items};
+        .serial = d->mark_serial + 1, .count = frame->mark_count, .items = items};
     struct net_peer_stats stats;
 
     for (uint32_t i = 0; i < frame->mark_count; i++) {
         const struct mirror_mark *m = &frame->marks[i];
 
-        items[i] =
-            (struct wire_mark_item){.site = m->site == MIRROR_SELF ? r->id : r->fars[m->site].id,
-                                    .groups = m->groups,
-                                    .answer = m->answer,
-                                    .flags = m->whole ? WIRE_MARK_WHOLE : 0,
-                                    .from = m->from,
-                                    .number = m->number,
-                                    .clock = m->clock};
+        items[i] = (struct wire_mark_item){
+            .site = m->site == MIRROR_SELF ? r->fars.id : r->fars.list[m->site].id,
+            .groups = m->groups,
+            .answer = m->answer,
+            .flags = m->whole ? WIRE_MARK_WHOLE : 0,
+            .from = m->from,
+            .number = m->number,
+            .clock = m->clock};
     }
     for (uint16_t i = 0; i < net_peer_streams(f->out); i++) {
         struct buf *out;
@@ -561,9 +566,9 @@ static enum err flow_marks(struct node_mirror *r, struct node_far *f,
             return rc;
         }
     }
-    f->mark_serial++;
+    d->mark_serial++;
     net_peer_stats(f->out, &stats);
-    f->marks[f->mark_serial & (NODE_MARKS_TIMED - 1)] =
+    d->marks[d->mark_serial & (NODE_MARKS_TIMED - 1)] =
         (struct node_mark_sent){.sent_ns = node_mirror_now(r), .ahead_bytes = stats.unacked_bytes};
     return OK;
 }
@@ -572,12 +577,13 @@ static enum err flow_marks(struct node_mirror *r, struct node_far *f,
  * chunk and goes together with them, what waits further on does not. */
 static bool flow_enough(const struct node_far *f)
 {
+    struct node_drain *d = node_drain_of(f);
     struct net_peer_stats stats;
-    double ahead_s = (double)f->rtt_ns / 1e9 + NODE_AHEAD_MS / 1e3;
+    double ahead_s = (double)d->rtt_ns / 1e9 + NODE_AHEAD_MS / 1e3;
 
     net_peer_stats(f->out, &stats);
-    return f->bytes_per_s > 0 && stats.unacked_bytes > 0 &&
-           (double)stats.unacked_bytes >= (double)f->bytes_per_s * ahead_s;
+    return d->bytes_per_s > 0 && stats.unacked_bytes > 0 &&
+           (double)stats.unacked_bytes >= (double)d->bytes_per_s * ahead_s;
 }
 
 void node_mirror_flow(struct node_mirror *r, struct node_far *f)

@@ -3,6 +3,7 @@
 #ifndef NODE_MIRROR_STATE_H
 #define NODE_MIRROR_STATE_H
 
+#include "node/far.h"
 #include "node/lane_state.h"
 #include "node/mirror.h"
 #include "store/checkpoint.h"
@@ -15,9 +16,6 @@ struct journal;
 struct node_measure;
 
 enum {
-    NODE_FAR_WINDOW_BYTES = 16 << 20, /* Under way to one lane of another site. */
-    NODE_FAR_DOWN_MS = 3000,          /* Without any connection: then it counts as away. */
-    NODE_FAR_RETRY_MS = 1000,         /* Until a site that refused is asked again. */
     NODE_MIRROR_TICK_MS = 50,
     NODE_MEASURE_MS = 1000,  /* So often metrics are written. */
     NODE_EARLY_MAX = 1024,   /* Pieces that wait for one before them. */
@@ -44,30 +42,12 @@ struct node_mark_sent {
     uint32_t acked; /* By so many streams. */
 };
 
-/* Another site's lane of our number. */
-struct node_far {
-    struct node_mirror *mirror;
-    uint32_t index; /* In the machine. */
-    uint32_t id;    /* On the wire. */
-    struct node_other_site site;
-    struct net_peer *scout; /* To its first lane, to ask where ours is. */
-    struct net_peer *out;   /* Dialled by us: what we say goes here. */
-    struct net_peer *in;    /* Dialled by it. */
-    bool out_agreed;        /* It has taken our terms; we its. */
-    bool in_agreed;
-    bool up;                         /* As the machine was told. */
-    bool anew;                       /* A session is not the one it was when it was up. */
-    bool raises;                     /* What it gets is announced first. */
-    int64_t silent_ns;               /* Since when there is no connection; zero: there is. */
-    int64_t retry_ns;                /* When to ask again; zero: no need. */
-    char trouble[256];               /* Why it is not up, if that is known. */
-    json_t *said;                    /* Its tables, as it told them; NULL: it has not. */
-    int16_t tables[TABLE_COUNT_MAX]; /* By its number: ours, or -1. */
-    uint64_t sent_before;            /* Bytes, by sessions that are over. */
-    uint64_t mark_serial;            /* Sent. */
+/* How the link to a site drains, and what else is kept of it: beside the far of that index. */
+struct node_drain {
+    bool raises;          /* What it gets is announced first. */
+    uint64_t mark_serial; /* Sent. */
     uint64_t mark_seen[LIMIT_STREAMS_PER_PEER];
     uint64_t copy_next; /* It gets a copy: next chunk to send plus one; zero: none. */
-    /* How its link drains. */
     struct node_mark_sent marks[NODE_MARKS_TIMED]; /* By serial number. */
     uint64_t mark_acked;                           /* The last, on all streams. */
     int64_t mark_took_ns;                          /* Until then. */
@@ -92,14 +72,12 @@ struct node_mirror_chunk {
 struct node_mirror {
     struct node_lane *lane;
     const struct node_between *between;
-    uint32_t id; /* Of our site on the wire. */
+    struct node_fars fars; /* Indexes are those of the machine. */
+    struct node_drain *drains;
     struct mirror m;
     struct asp asp;
     struct fresh fresh;
     struct selective selective;
-    struct node_far *fars; /* By index in the machine; [0] is not used. */
-    uint32_t fars_count;
-    char stranger[LIMIT_NAME_BYTES + 1]; /* The last site that came and is not among them. */
     bool started;
 
     /* Pieces. */
@@ -159,19 +137,20 @@ struct node_mirror {
     int64_t started_ns;
 };
 
+static inline struct node_drain *node_drain_of(const struct node_far *f)
+{
+    return &((struct node_mirror *)f->set->user)->drains[f->index];
+}
+
 static inline int64_t node_mirror_now(const struct node_mirror *r)
 {
     return loop_now_ns(r->lane->config.loop);
 }
 
 /* mirror.c */
-struct node_far *node_far_of(struct node_mirror *r, uint32_t id); /* By wire id; NULL: none. */
-void node_mirror_pump(struct node_mirror *r);                     /* Soon. */
-bool node_mirror_alive(const struct node_mirror *r);              /* Its life has begun. */
-void node_mirror_wake(struct node_mirror *r);                     /* Readers may go on. */
-void node_far_look(struct node_far *f);                           /* Has it come, or gone? */
-void node_far_dialled(struct node_far *f);                        /* .out is new. */
-void node_far_troubled(struct node_far *f, const char *text);     /* Why it is not there. */
+void node_mirror_pump(struct node_mirror *r);        /* Soon. */
+bool node_mirror_alive(const struct node_mirror *r); /* Its life has begun. */
+void node_mirror_wake(struct node_mirror *r);        /* Readers may go on. */
 
 /* mirror_out.c */
 void node_parcel_drop(struct node_parcel *p);
@@ -224,14 +203,5 @@ MUST_USE enum err node_mirror_restore_piece(struct node_mirror *r, uint32_t chun
 MUST_USE enum err node_measure_open(struct node_mirror *r);
 void node_measure_close(struct node_mirror *r);
 void node_measure_look(struct node_mirror *r); /* Write down how it goes. */
-
-/* mirror_meet.c */
-void node_meet_say(struct node_mirror *r, struct node_far *f); /* Our terms and tables. */
-void node_meet_again(struct node_mirror *r);                   /* There is one more table. */
-MUST_USE enum err node_meet_control(struct node_mirror *r, struct node_far *f,
-                                    const struct net_frame *frame, bool in);
-bool node_meet_is_it(struct node_far *f, struct net_peer *peer); /* Else the session is ended. */
-/* NULL: nobody that we know; it was told so. */
-struct node_far *node_meet_stranger(struct node_mirror *r, struct net_peer *peer);
 
 #endif

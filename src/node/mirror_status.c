@@ -21,8 +21,8 @@ static json_t *status_far(struct node_mirror *r, const struct node_far *f)
                     (json_int_t)s->announced, "left_out", (int)s->left_out, "waiting_bytes",
                     (json_int_t)mirror_waiting_bytes(&r->m, f->index), "unacked_bytes",
                     (json_int_t)stats.unacked_bytes, "rtt_us", (json_int_t)(stats.rtt_ns / 1000),
-                    "delivery", (json_int_t)f->bytes_per_s, "sent_bytes", (json_int_t)sent_bytes,
-                    "announcing", (int)f->raises);
+                    "delivery", (json_int_t)node_drain_of(f)->bytes_per_s, "sent_bytes",
+                    (json_int_t)sent_bytes, "announcing", (int)node_drain_of(f)->raises);
     if (f->trouble[0] != '\0' && !(f->up && s->up)) {
         (void)json_object_set_new(out, "trouble", json_string(f->trouble));
     }
@@ -56,7 +56,8 @@ static void status_waits(const struct node_mirror *r, json_t *out)
     (void)json_object_set_new(out, "waits_s",
                               json_real((double)(node_mirror_now(r) - gate->since_ns) / 1e9));
     if (gate->site != MIRROR_NOBODY) {
-        (void)json_object_set_new(out, "waits_for", json_string(r->fars[gate->site].site.name));
+        (void)json_object_set_new(out, "waits_for",
+                                  json_string(r->fars.list[gate->site].site.name));
     }
 }
 
@@ -67,7 +68,7 @@ static bool status_settled(const struct node_mirror *r)
     bool settled = r->m.done && r->due_count == 0 && r->m.log_first == r->m.log_end &&
                    node_mirror_began(r) && r->early_count == 0;
 
-    for (uint32_t i = 1; i < r->fars_count && settled; i++) {
+    for (uint32_t i = 1; i < r->fars.count && settled; i++) {
         const struct mirror_site *s = &r->m.sites[i];
 
         settled = s->left_out || (s->up && s->done && s->stable >= s->number);
@@ -82,8 +83,8 @@ struct json_t *node_mirror_status(struct node_mirror *r)
     json_t *out;
 
     node_mirror_stats(r, &stats);
-    for (uint32_t i = 1; i < r->fars_count; i++) {
-        (void)json_array_append_new(sites, status_far(r, &r->fars[i]));
+    for (uint32_t i = 1; i < r->fars.count; i++) {
+        (void)json_array_append_new(sites, status_far(r, &r->fars.list[i]));
     }
     out = json_pack(
         "{s:b, s:b, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:b, s:o}",
@@ -105,7 +106,8 @@ struct json_t *node_mirror_status(struct node_mirror *r)
                   (json_int_t)stats.relayed, "barriers_passed", (json_int_t)stats.barriers_passed));
     status_waits(r, out);
     if (r->copy_from != MIRROR_NOBODY) {
-        (void)json_object_set_new(out, "copies_from", json_string(r->fars[r->copy_from].site.name));
+        (void)json_object_set_new(out, "copies_from",
+                                  json_string(r->fars.list[r->copy_from].site.name));
     }
     return out;
 }

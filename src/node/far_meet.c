@@ -1,18 +1,19 @@
 /* Sites meet: each says its terms and its tables, and refuses the other if they differ. */
 
-#include "node/mirror_state.h"
+#include "node/far.h"
+#include "node/lane_state.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* Sessions that others dialled: whose is it? */
-struct node_far *node_meet_stranger(struct node_mirror *r, struct net_peer *peer)
+struct node_far *node_meet_stranger(struct node_fars *set, struct net_peer *peer)
 {
     const char *site = net_peer_identity(peer)->site;
     struct err_text text;
 
-    for (uint32_t i = 1; i < r->fars_count; i++) {
-        struct node_far *f = &r->fars[i];
+    for (uint32_t i = 1; i < set->count; i++) {
+        struct node_far *f = &set->list[i];
 
         if (strcmp(f->site.name, site) == 0) {
             if (f->in != NULL && f->in != peer) {
@@ -21,7 +22,7 @@ struct node_far *node_meet_stranger(struct node_mirror *r, struct net_peer *peer
             f->in = NULL;
             f->in_agreed = false;
             f->anew = true;
-            memset(f->mark_seen, 0, sizeof(f->mark_seen));
+            set->events->lost(f, false, set->user);
             node_far_look(f); /* What was on its way is lost. */
             f->in = peer;
             return f;
@@ -30,12 +31,12 @@ struct node_far *node_meet_stranger(struct node_mirror *r, struct net_peer *peer
     (void)err_text_set(&text, OK,
                        "site %s is not in the list of site %s: all sites must have the same list; "
                        "start the servers of site %s again with site %s in it",
-                       site, r->lane->config.site.name, r->lane->config.site.name, site);
-    if (strcmp(r->stranger, site) != 0) { /* It comes again every second. */
-        (void)snprintf(r->stranger, sizeof(r->stranger), "%s", site);
+                       site, set->lane->config.site.name, set->lane->config.site.name, site);
+    if (strcmp(set->stranger, site) != 0) { /* It comes again every second. */
+        (void)snprintf(set->stranger, sizeof(set->stranger), "%s", site);
         LOG_WRN("node", "%s", text.text);
     }
-    if (node_control_refuse(peer, r->lane->pool, NODE_OP_MEET, 1, ERR_REFUSED, text.text) != OK) {
+    if (node_control_refuse(peer, set->lane->pool, NODE_OP_MEET, 1, ERR_REFUSED, text.text) != OK) {
         net_peer_close(peer, text.text);
     }
     return NULL;
@@ -61,12 +62,12 @@ bool node_meet_is_it(struct node_far *f, struct net_peer *peer)
     return false;
 }
 
-void node_meet_say(struct node_mirror *r, struct node_far *f)
+void node_meet_say(struct node_far *f)
 {
-    struct node_lane *l = r->lane;
+    struct node_lane *l = f->set->lane;
     json_t *fields = json_pack(
         "{s:s, s:i, s:o, s:o}", "site", l->config.site.name, "lane", (int)l->config.number, "terms",
-        node_between_to_json(r->between, &l->config.site), "tables", node_operate_tables(l));
+        node_between_to_json(f->set->between, &l->config.site), "tables", node_operate_tables(l));
 
     if (node_control_send(f->out, l->pool, NODE_OP_MEET, 1, fields) != OK) {
         net_peer_close(f->out, "no room for a greeting");
@@ -91,10 +92,9 @@ static enum err meet_differs(const struct table_schema *a, const char *site_a,
 }
 
 /* Which of our tables is each of theirs? */
-static enum err meet_tables(struct node_mirror *r, struct node_far *f, const json_t *tables,
-                            struct err_text *text)
+static enum err meet_tables(struct node_far *f, const json_t *tables, struct err_text *text)
 {
-    struct node_lane *l = r->lane;
+    struct node_lane *l = f->set->lane;
 
     for (size_t i = 0; i < json_array_size(tables); i++) {
         const json_t *table = json_array_get(tables, i);
@@ -122,11 +122,10 @@ static enum err meet_tables(struct node_mirror *r, struct node_far *f, const jso
     return OK;
 }
 
-static enum err meet_asked(struct node_mirror *r, struct node_far *f, uint32_t call,
-                           const json_t *fields)
+static enum err meet_asked(struct node_far *f, uint32_t call, const json_t *fields)
 {
-    struct node_lane *l = r->lane;
-    json_t *ours = node_between_to_json(r->between, &l->config.site);
+    struct node_lane *l = f->set->lane;
+    json_t *ours = node_between_to_json(f->set->between, &l->config.site);
     struct err_text text = {""};
     uint64_t lane;
     json_t *answer;
@@ -141,58 +140,58 @@ static enum err meet_asked(struct node_mirror *r, struct node_far *f, uint32_t c
     if (rc == OK) {
         json_decref(f->said);
         f->said = json_incref(json_object_get(fields, "tables"));
-        rc = meet_tables(r, f, f->said, &text);
+        rc = meet_tables(f, f->said, &text);
     }
     if (rc != OK) {
         node_far_troubled(f, text.text);
         return node_control_refuse(f->in, l->pool, NODE_OP_MEET, call, rc, text.text);
     }
     f->in_agreed = true;
-    node_mirror_early(r);
+    f->set->events->known(f, f->set->user);
     answer = json_object();
     rc = node_control_send(f->in, l->pool, NODE_OP_MEET | NODE_ANSWER, call, answer);
     json_decref(answer);
     return rc;
 }
 
-void node_meet_again(struct node_mirror *r)
+void node_meet_again(struct node_fars *set)
 {
-    for (uint32_t i = 1; i < r->fars_count; i++) {
-        struct node_far *f = &r->fars[i];
+    for (uint32_t i = 1; i < set->count; i++) {
+        struct node_far *f = &set->list[i];
         struct err_text text = {""};
 
-        if (meet_tables(r, f, f->said, &text) != OK) {
+        if (meet_tables(f, f->said, &text) != OK) {
             node_far_troubled(f, text.text);
             f->in_agreed = false;
             node_far_look(f);
         }
         if (f->out != NULL && net_peer_is_up(f->out)) {
-            node_meet_say(r, f);
+            node_meet_say(f);
         }
+        set->events->known(f, set->user);
     }
-    node_mirror_early(r);
 }
 
 /* The first lane of a site has told where the others are. */
-static enum err meet_found(struct node_mirror *r, struct node_far *f, const json_t *fields)
+static enum err meet_found(struct node_far *f, const json_t *fields)
 {
-    struct node_lane *l = r->lane;
+    struct node_lane *l = f->set->lane;
     const char *address =
         json_string_value(json_array_get(json_object_get(fields, "addresses"), l->config.number));
     struct net_address to;
 
     if (address == NULL || net_address_parse(address, &to, NULL) != OK) {
         node_far_troubled(f, "it has fewer lanes than this site: give all sites as many");
-        f->retry_ns = node_mirror_now(r) + (int64_t)NODE_FAR_RETRY_MS * 1000000;
+        f->retry_ns = loop_now_ns(l->config.loop) + (int64_t)NODE_FAR_RETRY_MS * 1000000;
     } else if (f->out == NULL && net_endpoint_dial(l->endpoint, l->config.transport, &to,
-                                                   r->between->streams, &f->out) == OK) {
+                                                   f->set->between->streams, &f->out) == OK) {
         node_far_dialled(f);
     }
     net_peer_close(f->scout, f->out == NULL ? f->trouble : "thank you");
     return OK;
 }
 
-static void meet_answered(struct node_mirror *r, struct node_far *f, const json_t *fields)
+static void meet_answered(struct node_far *f, const json_t *fields)
 {
     struct err_text text = {""};
 
@@ -200,13 +199,11 @@ static void meet_answered(struct node_mirror *r, struct node_far *f, const json_
         f->out_agreed = true;
         return;
     }
-    (void)r;
     node_far_troubled(f, text.text);
     net_peer_close(f->out, f->trouble);
 }
 
-enum err node_meet_control(struct node_mirror *r, struct node_far *f, const struct net_frame *frame,
-                           bool in)
+enum err node_meet_control(struct node_far *f, const struct net_frame *frame, bool in)
 {
     json_t *fields;
     uint16_t operation;
@@ -216,19 +213,14 @@ enum err node_meet_control(struct node_mirror *r, struct node_far *f, const stru
     if (rc != OK) {
         return ERR_PEER;
     }
-    if (in) {
-        rc = operation == NODE_OP_MEET ? meet_asked(r, f, call, fields)
-             : operation == NODE_OP_COPY && f->in_agreed
-                 ? node_far_copy_asked(r, f, call, json_is_true(json_object_get(fields, "go")))
-                 : ERR_PEER;
-    } else if (operation == (NODE_OP_SITE | NODE_ANSWER)) {
-        rc = meet_found(r, f, fields);
-    } else if (operation == (NODE_OP_MEET | NODE_ANSWER)) {
-        meet_answered(r, f, fields);
-    } else if (operation == (NODE_OP_COPY | NODE_ANSWER)) {
-        node_far_copy_answered(r, f, fields);
+    if (in && operation == NODE_OP_MEET) {
+        rc = meet_asked(f, call, fields);
+    } else if (!in && operation == (NODE_OP_SITE | NODE_ANSWER)) {
+        rc = meet_found(f, fields);
+    } else if (!in && operation == (NODE_OP_MEET | NODE_ANSWER)) {
+        meet_answered(f, fields);
     } else {
-        rc = ERR_PEER;
+        rc = f->set->events->control(f, operation, call, fields, in, f->set->user);
     }
     json_decref(fields);
     return rc;
