@@ -82,6 +82,9 @@ static const struct wire_type_info frame_types[] = {
     /* Control: it is of use only if it comes before the deltas that it speaks of. */
     [WIRE_BARRIER] = {"barrier", true, WIRE_BARRIER_BODY_BYTES_MAX, WIRE_ROLE_SERVER},
     [WIRE_COPY] = {"copy", false, WIRE_PIECE_BODY_BYTES_MAX, WIRE_ROLE_SERVER},
+    [WIRE_SUM] = {"sum", false, WIRE_ROUTED_BODY_BYTES_MAX, WIRE_ROLE_SERVER},
+    [WIRE_RESULT] = {"result", false, WIRE_ROUTED_BODY_BYTES_MAX, WIRE_ROLE_SERVER},
+    [WIRE_WHOLE] = {"whole", false, WIRE_ROUTED_BODY_BYTES_MAX, WIRE_ROLE_SERVER},
     /* Not control: neither may overtake the chunks between them. */
     [WIRE_SNAPSHOT_BEGIN] =
         {"snapshot_begin", false, WIRE_SNAPSHOT_BEGIN_BODY_BYTES_MAX, ROLES_SERVING},
@@ -89,6 +92,7 @@ static const struct wire_type_info frame_types[] = {
     [WIRE_SNAPSHOT_CHUNK] = {"snapshot_chunk", false, WIRE_SUM_BODY_BYTES_MAX, ROLES_TREE},
     [WIRE_SNAPSHOT_END] = {"snapshot_end", false, WIRE_SNAPSHOT_END_BODY_BYTES, ROLES_SERVING},
     [WIRE_OFFER] = {"offer", false, WIRE_OFFER_BODY_BYTES_MAX, WIRE_ROLE_WORKER},
+    [WIRE_NOTE] = {"note", true, WIRE_NOTE_BODY_BYTES_MAX, WIRE_ROLE_SERVER},
     [WIRE_BYE] = {"bye", true, WIRE_REFUSE_BODY_BYTES_MAX, ROLES_MEMBER},
 };
 /* clang-format on */
@@ -138,9 +142,11 @@ uint16_t wire_stream(const struct wire_header *header, uint16_t streams)
 
 uint32_t wire_body_room(uint8_t type)
 {
+    /* The shortest way of two sites takes as much as who made an update. */
     uint32_t tail_bytes = WIRE_UPDATE_BODY_BYTES_MAX - WIRE_CHUNK_BODY_BYTES_MAX;
+    bool grows = type == WIRE_PUSH || type == WIRE_SUM || type == WIRE_RESULT;
 
-    return type == WIRE_PUSH ? WIRE_MEMBERS_BYTES_MAX - tail_bytes : 0;
+    return grows ? WIRE_MEMBERS_BYTES_MAX - tail_bytes : 0;
 }
 
 const char *wire_reason_name(enum wire_reason reason)

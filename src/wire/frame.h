@@ -62,11 +62,17 @@ enum wire_type {
     WIRE_BARRIER = 67,
     WIRE_COPY = 68,
 
+    WIRE_SUM = 69, /* route: what sites send each other through sites between them. */
+    WIRE_RESULT = 70,
+    WIRE_WHOLE = 71,
+
     WIRE_SNAPSHOT_BEGIN = 72, /* snapshot: state for a newcomer. */
     WIRE_SNAPSHOT_CHUNK = 73,
     WIRE_SNAPSHOT_END = 74,
 
     WIRE_OFFER = 75, /* clock: versions of chunks that a worker's copy holds. */
+
+    WIRE_NOTE = 76, /* route, too. */
 
     WIRE_BYE = 80, /* bye: a clean end, with a reason. */
 };
@@ -102,8 +108,9 @@ enum wire_reason {
     WIRE_REASON_COUNT,
 };
 
-/* In header.table of a chunk of a snapshot: not the values of table (id & 0x7fff) but the state
- * that its applier keeps beside each of them. Tables therefore have numbers below this. */
+/* In header.table of a chunk of a snapshot or a whole chunk: not the values of table (id & 0x7fff)
+ * but the state that its applier keeps beside each of them. Tables therefore have numbers below
+ * this. */
 enum { WIRE_TABLE_PLANE = 0x8000 };
 
 struct wire_header {
@@ -138,6 +145,9 @@ enum {
     WIRE_SUM_BODY_BYTES_MAX = LIMIT_CHUNK_BYTES + WIRE_MEMBERS_BYTES_MAX, /* And who is in it. */
     WIRE_RANGES_BYTES_MAX = 24 * 64 + 8,
     WIRE_PIECE_BODY_BYTES_MAX = LIMIT_CHUNK_BYTES + WIRE_RANGES_BYTES_MAX, /* And of which sites. */
+    WIRE_ROUTED_BYTES_MAX = 16 * 64 + 4 * 16 + 8,
+    WIRE_ROUTED_BODY_BYTES_MAX = LIMIT_CHUNK_BYTES + WIRE_ROUTED_BYTES_MAX, /* And which way. */
+    WIRE_NOTE_BODY_BYTES_MAX = 60 * 1024 + 4 * 16 + 8,
     WIRE_MARK_BODY_BYTES_MAX = 40 * 66,
     WIRE_REPORT_BODY_BYTES_MAX = 48 + 4 * 64,
     WIRE_BARRIER_BODY_BYTES_MAX = 16 * 1024 + WIRE_RANGES_BYTES_MAX,
@@ -168,7 +178,8 @@ const struct wire_type_info *wire_type_info(uint8_t type);
 uint16_t wire_stream(const struct wire_header *header, uint16_t streams);
 
 /* How many bytes to keep free behind a received body of that type, so that the buffer can be sent
- * on as something longer: a push becomes the broadcast of its round, which has a longer tail. */
+ * on as something longer: a push becomes the broadcast of its round or a sum, a sum the result of
+ * its round, and a result a broadcast, which have longer tails. */
 uint32_t wire_body_room(uint8_t type);
 
 /* Static words; "unknown" for a bad value. */

@@ -182,7 +182,7 @@ static void test_types_have_sane_limits_and_roles(void **state)
         assert_true(info->roles != 0 && info->roles < 1 << 5);
         assert_int_equal((info->roles & WIRE_ROLE_STRANGER) != 0, type == WIRE_ENROLL);
     }
-    assert_int_equal(count, 33);
+    assert_int_equal(count, 37);
     assert_int_equal(wire_type_info(WIRE_PUSH)->roles, WIRE_ROLE_WORKER);
     assert_int_equal(wire_type_info(WIRE_DELTA)->roles, WIRE_ROLE_SERVER | WIRE_ROLE_RELAY);
     assert_int_equal(wire_type_info(WIRE_BROADCAST)->roles,
@@ -194,11 +194,13 @@ static void test_types_have_sane_limits_and_roles(void **state)
     assert_int_equal(wire_type_info(WIRE_OFFER)->roles, WIRE_ROLE_WORKER);
     assert_int_equal(wire_type_info(WIRE_ADVANCED)->roles, WIRE_ROLE_SERVER | WIRE_ROLE_RELAY);
     assert_int_equal(wire_type_info(WIRE_LATE)->roles, WIRE_ROLE_SERVER | WIRE_ROLE_RELAY);
-    for (uint32_t type = WIRE_MARK; type <= WIRE_COPY; type++) {
+    for (uint32_t type = WIRE_MARK; type <= WIRE_WHOLE; type++) {
         assert_int_equal(wire_type_info((uint8_t)type)->roles, WIRE_ROLE_SERVER);
         assert_int_equal(wire_type_info((uint8_t)type)->control,
                          type == WIRE_REPORT || type == WIRE_BARRIER);
     }
+    assert_int_equal(wire_type_info(WIRE_NOTE)->roles, WIRE_ROLE_SERVER);
+    assert_true(wire_type_info(WIRE_NOTE)->control);
     /* A stranger may say one thing, header included, within what it may cost. */
     assert_true(wire_type_info(WIRE_ENROLL)->body_bytes_max + WIRE_HEADER_BYTES <=
                 LIMIT_STRANGER_BYTES);
