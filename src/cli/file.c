@@ -11,7 +11,7 @@ static enum err file_read_all(FILE *file, const char *path, struct text *out, st
     char piece[FILE_PIECE_BYTES];
     size_t n;
 
-    while ((n = fread(piece, 1, sizeof(piece), file)) > 0) {
+    while (!out->failed && (n = fread(piece, 1, sizeof(piece), file)) > 0) {
         text_add_bytes(out, piece, n);
     }
     if (ferror(file)) {
