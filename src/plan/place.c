@@ -106,17 +106,61 @@ static enum err place_bound_stage(struct place_core *c, const struct plan_place_
     return rc == ERR_NOT_FOUND ? OK : rc;
 }
 
+/* The flows that take the paths @choice; @flows has room for all. */
+static void place_flows(const struct place_core *c, const uint32_t *choice,
+                        struct plan_place_flow *flows)
+{
+    for (uint32_t f = 0; f < c->routes.flows; f++) {
+        uint32_t path = c->routes.first[f] + choice[f];
+
+        flows[f] = (struct plan_place_flow){
+            .from = c->routes.source[f],
+            .hops = plan_routes_hops(&c->routes, path),
+            .nodes = plan_routes_nodes(&c->routes, path),
+            .edges = plan_routes_edges(&c->routes, path),
+        };
+    }
+}
+
+/* What those who search say of @choice against what its paths and links take. */
+static enum err place_verify(struct place_core *c, const uint32_t *choice, double time_s,
+                             struct err_text *text)
+{
+    uint32_t count = c->routes.flows;
+    struct plan_place_flow *flows = mem_calloc((size_t)count + 1, sizeof(*flows));
+    double measured_s = 0;
+    double usd = 0;
+    bool same;
+
+    if (flows == NULL) {
+        return ERR_NOMEM;
+    }
+    place_flows(c, choice, flows);
+    same = place_measure(c->problem, c->routes.target, flows, count, c->load, &measured_s, &usd) &&
+           fabs(measured_s - time_s) <= PLACE_SAME * time_s;
+    memset(c->load, 0, c->resources * sizeof(*c->load));
+    mem_free(flows);
+    return same ? OK
+                : err_text_set(text, ERR_CORRUPT,
+                               "the paths to %s take %.17g s, but the planner says %.17g s",
+                               c->problem->graph->nodes[c->routes.target].name, measured_s, time_s);
+}
+
 enum err plan_place_do(struct plan_place_task *task)
 {
+    struct plan_place_candidate *candidate = task->candidate;
     struct place_core c;
-    enum err rc = place_core_init(&c, task->problem, task->candidate->server, task->text);
+    enum err rc = place_core_init(&c, task->problem, candidate->server, task->text);
 
     if (rc != OK) {
         return rc == ERR_NOT_FOUND ? OK : rc; /* Then it is not possible. */
     }
     rc = task->stage == PLAN_PLACE_BOUND_STAGE
-             ? place_bound_stage(&c, task->effort, task->candidate)
-             : place_prove(&c, task->effort, task->best, task->candidate);
+             ? place_bound_stage(&c, task->effort, candidate)
+             : place_prove(&c, task->effort, task->best, candidate);
+    if (rc == OK && candidate->possible && candidate->value < INFINITY) {
+        rc = place_verify(&c, candidate->choice, candidate->time_s, task->text);
+    }
     place_core_deinit(&c);
     return rc == ERR_NOMEM ? err_text_set(task->text, rc, "out of memory") : rc;
 }
@@ -324,37 +368,50 @@ static void place_balance(struct place_core *c, uint32_t *choice)
     memset(c->load, 0, c->resources * sizeof(*c->load));
 }
 
+/* What the server found would take with paths that are chosen in a simple way. */
+static enum err place_routed(struct place_solve *s, struct place_core *c)
+{
+    struct plan_place_baselines *b = &s->answer->baselines;
+    uint32_t *choice = mem_calloc((size_t)c->routes.flows + 1, sizeof(*choice));
+    enum err rc;
+
+    if (choice == NULL) {
+        return ERR_NOMEM;
+    }
+    b->shortest_s = place_cost_of(c, choice).time_s; /* Each flow's first path. */
+    rc = place_verify(c, choice, b->shortest_s, s->text);
+    if (rc == OK) {
+        place_balance(c, choice);
+        b->balanced_s = place_cost_of(c, choice).time_s;
+        rc = place_verify(c, choice, b->balanced_s, s->text);
+    }
+    mem_free(choice);
+    return rc;
+}
+
 /* From the server and its paths to the answer. */
 static enum err place_finish(struct place_solve *s, struct place_core *c)
 {
     struct plan_place_answer *a = s->answer;
     const struct plan_place_candidate *best = a->candidates;
-    uint32_t *choice = mem_calloc((size_t)c->routes.flows + 1, sizeof(*choice));
+    enum err rc = place_routed(s, c);
 
+    if (rc != OK) {
+        return rc;
+    }
     a->flows = mem_calloc((size_t)c->routes.flows + 1, sizeof(*a->flows));
-    if (choice == NULL || a->flows == NULL) {
-        mem_free(choice);
+    if (a->flows == NULL) {
         return ERR_NOMEM;
     }
     while (best->server != a->server) {
         best++;
     }
-    a->baselines.shortest_s = place_cost_of(c, choice).time_s; /* Each flow's first path. */
-    place_balance(c, choice);
-    a->baselines.balanced_s = place_cost_of(c, choice).time_s;
-    mem_free(choice);
     a->flows_count = c->routes.flows;
-    for (uint32_t f = 0; f < c->routes.flows; f++) {
-        uint32_t path = c->routes.first[f] + best->choice[f];
-
-        a->flows[f] = (struct plan_place_flow){
-            .from = c->routes.source[f],
-            .hops = plan_routes_hops(&c->routes, path),
-            .nodes = plan_routes_nodes(&c->routes, path),
-            .edges = plan_routes_edges(&c->routes, path),
-            .mbps = place_factor(s->problem) * place_weight(c, path) * s->problem->bytes /
-                    a->time_s / 125e3,
-        };
+    place_flows(c, best->choice, a->flows);
+    for (uint32_t f = 0; f < a->flows_count; f++) {
+        a->flows[f].mbps = place_factor(s->problem) *
+                           place_weight(c, c->routes.first[f] + best->choice[f]) *
+                           s->problem->bytes / a->time_s / 125e3;
     }
     a->routes = c->routes;
     c->routes = (struct plan_routes){0};

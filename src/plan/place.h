@@ -144,7 +144,8 @@ struct plan_place_answer {
 MUST_USE enum err plan_place_check(const struct plan_place_problem *p, struct err_text *text);
 
 /* Find the best plan. ERR_INVALID, ERR_NOT_FOUND (no node can be the server), ERR_TOO_BIG (too
- * many paths), ERR_NOMEM with @text. */
+ * many paths), ERR_CORRUPT (plan_place_measure() says something else of a candidate or a baseline,
+ * so that we are wrong), ERR_NOMEM with @text. */
 MUST_USE enum err plan_place_solve(const struct plan_place_problem *p,
                                    const struct plan_place_effort *effort,
                                    struct plan_place_answer *out, struct err_text *text);

@@ -75,4 +75,9 @@ MUST_USE enum err place_round(struct place_core *c, const double *share,
 MUST_USE enum err place_prove(struct place_core *c, const struct plan_place_effort *effort,
                               double best, struct plan_place_candidate *candidate);
 
+/* plan_place_measure() with room for the load of each resource, all zero; nothing else is taken. */
+MUST_USE bool place_measure(const struct plan_place_problem *p, uint32_t server,
+                            struct plan_place_flow *flows, uint32_t flows_count, double *load,
+                            double *time_s_out, double *usd_out);
+
 #endif

@@ -33,13 +33,16 @@ static bool measure_path(const struct plan_place_problem *p, uint32_t server,
     return true;
 }
 
-/* Sum of weights per resource. */
-static double *measure_loads(const struct plan_place_problem *p,
-                             const struct plan_place_flow *flows, uint32_t flows_count, bool rates)
+static double *measure_room(const struct plan_place_problem *p)
 {
-    double *load = mem_calloc((size_t)p->graph->edges_count * 2, sizeof(*load));
+    return mem_calloc((size_t)p->graph->edges_count * 2, sizeof(double));
+}
 
-    for (uint32_t f = 0; f < flows_count && load != NULL; f++) {
+/* Sum of weights, or of rates, per resource. */
+static void measure_loads(const struct plan_place_problem *p, const struct plan_place_flow *flows,
+                          uint32_t flows_count, bool rates, double *load)
+{
+    for (uint32_t f = 0; f < flows_count; f++) {
         double weight = p->model == PLAN_PLACE_HOPS ? flows[f].hops : 1;
 
         for (uint32_t i = 0; i < flows[f].hops; i++) {
@@ -47,7 +50,6 @@ static double *measure_loads(const struct plan_place_problem *p,
                 rates ? flows[f].mbps : weight;
         }
     }
-    return load;
 }
 
 /* Every node that sends has one flow, and nobody else. */
@@ -68,22 +70,18 @@ static bool measure_flows(const struct plan_place_problem *p, uint32_t server,
     return f == flows_count;
 }
 
-bool plan_place_measure(const struct plan_place_problem *p, uint32_t server,
-                        struct plan_place_flow *flows, uint32_t flows_count, double *time_s_out,
-                        double *usd_out)
+bool place_measure(const struct plan_place_problem *p, uint32_t server,
+                   struct plan_place_flow *flows, uint32_t flows_count, double *load,
+                   double *time_s_out, double *usd_out)
 {
     const struct topo_graph *g = p->graph;
     double factor = p->duplex == TOPO_DUPLEX_FULL && p->model == PLAN_PLACE_PIPELINED ? 1 : 2;
     double usd_per_hour = g->nodes[server].usd_per_hour;
-    double *load;
 
     if (!measure_flows(p, server, flows, flows_count)) {
         return false;
     }
-    load = measure_loads(p, flows, flows_count, false);
-    if (load == NULL) {
-        return false;
-    }
+    measure_loads(p, flows, flows_count, false, load);
     *time_s_out = 0;
     *usd_out = 0;
     for (uint32_t f = 0; f < flows_count; f++) {
@@ -104,16 +102,30 @@ bool plan_place_measure(const struct plan_place_problem *p, uint32_t server,
 
         flows[f].mbps = factor * weight * p->bytes * 8e-6 / *time_s_out;
     }
-    mem_free(load);
     return true;
+}
+
+bool plan_place_measure(const struct plan_place_problem *p, uint32_t server,
+                        struct plan_place_flow *flows, uint32_t flows_count, double *time_s_out,
+                        double *usd_out)
+{
+    double *load = measure_room(p);
+    bool measured =
+        load != NULL && place_measure(p, server, flows, flows_count, load, time_s_out, usd_out);
+
+    mem_free(load);
+    return measured;
 }
 
 void plan_place_loads(const struct plan_place_problem *p, const struct plan_place_flow *flows,
                       uint32_t flows_count, double *mbps_out)
 {
-    double *load = measure_loads(p, flows, flows_count, true);
     const struct topo_graph *g = p->graph;
+    double *load = measure_room(p);
 
+    if (load != NULL) {
+        measure_loads(p, flows, flows_count, true, load);
+    }
     for (uint32_t e = 0; e < g->edges_count; e++) {
         mbps_out[e] = load == NULL ? 0
                                    : fmax(load[place_resource(p, g->edges[e].a, e)],
