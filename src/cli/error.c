@@ -204,10 +204,19 @@ const struct cli_error cli_errors[] = {
      "There are more workers than a tree of that degree and depth can hold. The message says which "
      "degree would do, or which depth.",
      "Change \"degree\" or \"depth\" in the file."},
+    {CLI_ERROR_NO_PLACE, CLI_FAILED, "no plan within what is allowed",
+     "No region can hold the server: from somewhere none is reached without what is ruled out, or "
+     "no plan costs as little as --usd-limit wants. The message says which.",
+     "Rule out less (--no-server, --no-relay, --avoid), or allow more dollars; --objective dollars "
+     "tells what the cheapest plan costs."},
+    {CLI_ERROR_PLAN_BROKEN, CLI_FAILED, "plan that is not what it says",
+     "Before a plan is printed its time is computed again from its paths and the links alone. That "
+     "gave something else, so it is not printed: this is an error in Strait.",
+     "Please report it with the file and the command. Another --method or --seed may do for now."},
     {CLI_ERROR_TOPOLOGY, CLI_BAD_CONFIGURATION, "topology file that cannot be used",
-     "The file is not JSON, has a key that is not known or a figure that cannot be, or a lab "
-     "cannot "
-     "be made of it. The message has the place and what is allowed.",
+     "The file is not JSON (or, for plans, GraphML), has a key that is not known or a figure that "
+     "cannot be, or neither a lab nor a plan can be made of it. The message has the place and what "
+     "is allowed.",
      "topologies/README.md describes the format, and the files beside it are examples."},
     {CLI_ERROR_LAB_REFUSED, CLI_REFUSED, "lab that cannot be made on this machine",
      "A lab is made of network namespaces, and needs root, /dev/net/tun, a kernel with htb, u32 "
@@ -228,6 +237,11 @@ const struct cli_error cli_errors[] = {
      "tool of the system failed, also the line that it was given.",
      "\"strait lab show\" tells what is the case now, and /run/strait/lab-NAME/log what happened. "
      "To begin anew: \"strait lab down\", then \"strait lab up\"."},
+    {CLI_ERROR_PLAN_PROCESS, CLI_FAILED, "process of a planner that died",
+     "A plan is made by several processes, and one of them did not come to its end. The message "
+     "says what ended it; signal 9 mostly is the system, which had no memory left.",
+     "With --jobs 1 or a smaller --paths it takes less memory. If it died by itself, please report "
+     "it with the file and the command."},
     {CLI_ERROR_NO_MEMORY, CLI_FAILED, "out of memory", "The system gave no memory.",
      "Look at \"strait doctor\" and at the limits of the container or of the batch system."},
     {CLI_ERROR_BENCH, CLI_FAILED, "benchmark that did not come to its end",
