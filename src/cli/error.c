@@ -209,6 +209,10 @@ const struct cli_error cli_errors[] = {
      "no plan costs as little as --usd-limit wants. The message says which.",
      "Rule out less (--no-server, --no-relay, --avoid), or allow more dollars; --objective dollars "
      "tells what the cheapest plan costs."},
+    {CLI_ERROR_PLAN_ANSWER, CLI_BAD_CONFIGURATION, "file that is not a plan",
+     "The file is not what \"strait plan place --json\" prints, or was printed by a later version "
+     "of it. The message says what is missing.",
+     "Make it anew with \"strait plan place FILE --bytes SIZE --json\"."},
     {CLI_ERROR_PLAN_BROKEN, CLI_FAILED, "plan that is not what it says",
      "Before a plan is printed its time is computed again from its paths and the links alone. That "
      "gave something else, so it is not printed: this is an error in Strait.",

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* As the file has it. */
 static json_t *json_id(const struct topo_graph *g, uint32_t node)
@@ -151,6 +152,21 @@ static json_t *json_notes(const struct cli_place *p)
     return list;
 }
 
+/* Of regions that are called otherwise than their id says. */
+static json_t *json_names(const struct cli_place *p)
+{
+    json_t *names = json_object();
+
+    for (uint32_t i = 0; i < p->graph->nodes_count; i++) {
+        const struct topo_node *n = &p->graph->nodes[i];
+
+        if (strcmp(n->id, n->name) != 0) {
+            (void)json_object_set_new(names, n->id, json_string(n->name));
+        }
+    }
+    return names;
+}
+
 /* What was asked. */
 static json_t *json_asked(const struct cli_place *p)
 {
@@ -190,6 +206,7 @@ json_t *cli_place_json(const struct cli_place *p)
     }
     if (whole == NULL || asked == NULL || json_object_update(whole, asked) != 0 ||
         json_object_set_new(whole, "statistics", json_statistics(p)) != 0 ||
+        json_object_set_new(whole, "names", json_names(p)) != 0 ||
         json_object_set_new(whole, "notes", json_notes(p)) != 0) {
         json_decref(whole);
         whole = NULL;

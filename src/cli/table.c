@@ -19,6 +19,7 @@ const struct cli_command *const cli_commands[] = {
     &cli_command_worker,
     &cli_command_plan,
     &cli_command_plan_place,
+    &cli_command_plan_diff,
     &cli_command_plan_tree,
     &cli_command_sim,
     &cli_command_proxy,
