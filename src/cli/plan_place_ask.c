@@ -126,8 +126,8 @@ static char *ask_first(const struct topo_graph *g, char *list, ask_find find, ui
 
 static enum cli_exit ask_no_link(struct cli_place *p, const char *option, char *item)
 {
-    char *colon = strchr(item, ':');
     uint32_t a, b;
+    char *colon;
 
     item[strcspn(item, ",")] = '\0';
     colon = strchr(item, ':');
@@ -185,8 +185,6 @@ static enum cli_exit ask_marks(struct cli_place *p, const char *option, ask_find
         }
         if (copy == NULL || *marks == NULL) {
             status = cli_error(p->ctx, CLI_ERROR_NO_MEMORY, NULL, "out of memory");
-        } else if (*copy == '\0') {
-            status = cli_error(p->ctx, CLI_ERROR_BAD_VALUE, NULL, "--%s: is empty", option);
         } else {
             status = ask_mark_list(p, option, copy, find, *marks);
         }
