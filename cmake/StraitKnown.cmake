@@ -1,0 +1,16 @@
+# strait_known_write(FILE NAME...): a C file with the bytes of topologies/NAME, for topo/known.h.
+function(strait_known_write file)
+    set(arrays "")
+    set(rows "")
+    foreach(name IN LISTS ARGN)
+        set(path ${PROJECT_SOURCE_DIR}/topologies/${name})
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+        file(READ ${path} bytes HEX)
+        string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
+        string(MAKE_C_IDENTIFIER ${name} id)
+        string(APPEND arrays "static const unsigned char ${id}[] = {${bytes}};\n")
+        string(APPEND rows "    {\"${name}\", ${id}, sizeof(${id})},\n")
+    endforeach()
+    file(CONFIGURE OUTPUT ${file} @ONLY CONTENT "#include \"topo/known.h\"\n\n${arrays}
+const struct topo_known topo_knowns[] = {\n${rows}    {NULL, NULL, 0},\n};\n")
+endfunction()
