@@ -8,6 +8,7 @@
 extern const struct cli_command cli_command_bench;
 extern const struct cli_command cli_command_bench_codec;
 extern const struct cli_command cli_command_bench_net;
+extern const struct cli_command cli_command_bench_plan;
 extern const struct cli_command cli_command_bench_push;
 extern const struct cli_command cli_command_bench_rows;
 extern const struct cli_command cli_command_bench_sim;

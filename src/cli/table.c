@@ -35,6 +35,7 @@ const struct cli_command *const cli_commands[] = {
     &cli_command_bench,
     &cli_command_bench_codec,
     &cli_command_bench_net,
+    &cli_command_bench_plan,
     &cli_command_bench_push,
     &cli_command_bench_rows,
     &cli_command_bench_sim,

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "plan/place_core.h"
+#include "plan/place_plain.h"
 #include "plan/testing_graph.h"
 
 /* cmocka wants these before it. */
@@ -191,6 +192,30 @@ static void whatever_is_asked_for_the_best_plan_is_found(void **state)
     assert_true(impossible > 0 || getenv("STRAIT_VALGRIND") != NULL);
 }
 
+static void a_general_solver_finds_the_same(void **state)
+{
+    (void)state;
+    for (uint32_t seed = 0; seed < testing_graphs(300); seed++) {
+        struct plan_place_problem p;
+        struct topo_graph *g;
+        struct rng rng;
+        double least = INFINITY;
+
+        rng_init(&rng, seed);
+        g = random_problem(&rng, &p);
+        p.paths = PLAN_PLACE_ALL;
+        for (uint32_t n = 0; n < g->nodes_count; n++) {
+            struct plan_place_plain one;
+
+            assert_int_equal(plan_place_plain(&p, n, 60, &one, NULL), OK);
+            assert_true(one.possible && one.proven);
+            least = fmin(least, one.value);
+        }
+        assert_true(fabs(least - try_all_servers(&p)) <= 1e-6 * least);
+        topo_graph_free(g);
+    }
+}
+
 static void the_same_seed_gives_the_same_plan(void **state)
 {
     (void)state;
@@ -374,6 +399,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bound_is_below_the_best_and_the_best_below_the_rounded),
         cmocka_unit_test(whatever_is_asked_for_the_best_plan_is_found),
+        cmocka_unit_test(a_general_solver_finds_the_same),
         cmocka_unit_test(the_same_seed_gives_the_same_plan),
         cmocka_unit_test(twice_the_bytes_take_twice_the_time),
         cmocka_unit_test(a_line_is_planned_by_hand),

@@ -629,3 +629,29 @@ def test_files_of_plans_that_cannot_be_read_are_refused(strait):
     (strait.folder / "bad.json").write_text('{"schema": 1', encoding="utf-8")
     assert "bad.json:1:" in strait.fails(78, "STRAIT-0408", "plan", "diff", "bad.json",
                                          "after.json")
+
+
+# bench plan.
+
+
+def test_plans_are_measured_beside_a_general_solver(strait):
+    put(strait, network(0))
+    bench = strait.json("bench", "plan", "n.json", "--rounds", "1")
+    rows = bench["plans"]
+    assert [(r["model"], r["method"]) for r in rows] == [
+        (model, method) for model in ("hops", "pipelined") for method in ("exact", "round", "lp")]
+    for r in rows:
+        assert r["network"] == "n.json" and r["candidates"] == 5 and r["seconds"] >= 0
+        assert ("against" in r) is (r["method"] == "exact")
+    for r in rows[::3]:
+        assert r["optimal"] is True and r["against"]["proven"] == 5
+        assert r["against"]["time_was_up"] is False and r["against"]["ratio"] > 0
+    told = strait.ok("bench", "plan", "n.json", "--rounds", "1", "--paths", "2", "--alone")
+    assert "x ours" not in told and told.startswith("n.json: 5 regions, 7 links\n")
+
+
+def test_without_a_file_the_networks_of_the_paper_are_measured(strait):
+    bench = strait.json("bench", "plan", "--rounds", "1", "--alone")
+    assert {r["network"]: r["candidates"] for r in bench["plans"]} == {"b4.json": 12,
+                                                                       "internet2.json": 9}
+    assert all(r["optimal"] for r in bench["plans"] if r["method"] == "exact")
