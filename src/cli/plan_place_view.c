@@ -58,15 +58,21 @@ static const char *view_value(const struct cli_place *p, double value, struct vi
 
 /* The sentence. */
 
+/* With fewer paths than there are, a proof is one for these only. */
 static void view_proof(const struct cli_place *p, struct text *out)
 {
     const struct plan_place_answer *a = &p->answer;
     struct view_figure bound;
+    char paths[VIEW_FIGURE_BYTES] = "";
 
+    if (a->paths != PLAN_PLACE_ALL) {
+        (void)snprintf(paths, sizeof(paths), " with %u path%s each", a->paths,
+                       a->paths == 1 ? "" : "s");
+    }
     if (a->optimal) {
-        text_add(out, ", which is proven to be the least");
+        text_addf(out, ", which is proven to be the least%s", paths);
     } else {
-        text_addf(out, " (no plan is below %s: the best one is at most %.2g %% better)",
+        text_addf(out, " (no plan%s is below %s: the best one is at most %.2g %% better)", paths,
                   view_value(p, a->bound, &bound), 100 * cli_place_gap(a));
     }
 }

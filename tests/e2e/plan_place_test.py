@@ -241,6 +241,8 @@ def test_fewer_paths_take_no_less(strait):
     assert times == sorted(times, reverse=True)
     one = place(strait, g, "--paths", "1")
     assert one["paths"] == 1 and one["baselines"]["shortest_path_s"] == one["time_s"]
+    told = strait.ok("plan", "place", "n.json", "--bytes", "1MB", "--paths", "2")
+    assert "which is proven to be the least with 2 paths each." in " ".join(told.split())
 
 
 def test_every_key_is_there_and_ids_are_as_the_file_has_them(strait):
@@ -359,7 +361,7 @@ def test_time_that_is_up_gives_the_best_so_far(strait):
     assert late["bound_s"] <= late["time_s"]
     told = strait.ok("plan", "place", "n.json", "--bytes", "1MB", "--time", "1ms", "--paths", "16",
                      "--draws", "1")
-    assert ("no plan is below" in told) is not late["optimal"]
+    assert ("(no plan with 16 paths each is below" in " ".join(told.split())) is not late["optimal"]
 
 
 # What is refused.
