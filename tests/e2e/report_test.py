@@ -1,19 +1,16 @@
 """The pages that runs leave: written at every end, from any record, and looked at in a browser:
 light, dark, and on a phone."""
 
-import html
 import json
 import re
 import shutil
 import signal
-import struct
 import subprocess
-import zlib
 from pathlib import Path
 
-import numpy
 import pytest
 
+from browser_of import browser, colours_of, contrast, count, needs_browser, rgb
 from site_of import LIMIT_S, until
 
 TOP = Path(__file__).resolve().parents[2]
@@ -173,143 +170,6 @@ def test_all_that_a_record_holds_is_documented(small, where):
 
 
 # The browser.
-
-def browser_of():
-    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
-                None)
-
-
-needs_browser = pytest.mark.skipif(browser_of() is None, reason="there is no chromium")
-
-
-class Browser:
-    """A headless browser with a folder of its own, that talks to nobody."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.count = 0
-
-    def run(self, page, *args, dark=False):
-        self.count += 1
-        done = subprocess.run(
-            [browser_of(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
-             "--no-first-run", "--disable-background-networking", "--disable-component-update",
-             "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
-             "--force-device-scale-factor=1", "--allow-file-access-from-files",
-             f"--user-data-dir={self.folder}/profile{self.count}",
-             *(["--blink-settings=preferredColorScheme=0"] if dark else []), *args,
-             page.as_uri()],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            timeout=LIMIT_S)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    def shot(self, page, width, height, dark=False):
-        """The page as an array of [y, x, (red, green, blue)]."""
-        png = self.folder / f"shot{self.count}.png"
-        self.run(page, f"--screenshot={png}", f"--window-size={width},{height}", dark=dark)
-        return read_png(png.read_bytes())
-
-    def framed(self, page, width, height):
-        """The page in a frame of that width, which a window cannot always have."""
-        frame = self.folder / f"frame{width}.html"
-        frame.write_text(
-            f'<body style="margin:0;background:#0f0"><iframe id="f" src="{page.as_uri()}" '
-            f'style="border:0;width:{width}px;height:{height}px"></iframe><pre id="p"></pre>'
-            '<script>onload = () => { const d = f.contentDocument, boxes = (s) => '
-            '[...d.querySelectorAll(s)].map((e) => { const b = e.getBoundingClientRect(); '
-            'return [b.left, b.top, b.right, b.bottom]; }); p.textContent = JSON.stringify({'
-            'wide: d.documentElement.scrollWidth, charts: boxes("svg.chart"), '
-            'matrix: boxes("svg.matrix"), bars: boxes("svg.bar"), cards: boxes('
-            '"h1,h2,figure,.card,.tile,.lead,details,.legend")}); }</script>', encoding="utf-8")
-        return frame
-
-    def measure(self, page, width):
-        dom = self.run(self.framed(page, width, 800), "--dump-dom", "--virtual-time-budget=5000",
-                       "--window-size=1400,900")
-        return json.loads(html.unescape(re.search(r'<pre id="p">(.*?)</pre>', dom).group(1)))
-
-
-@pytest.fixture
-def browser(tmp_path):
-    folder = tmp_path / "browser"
-    folder.mkdir()
-    return Browser(folder)
-
-
-def read_png(data):
-    """8-bit RGB or RGBA without interlacing, which is what browsers write."""
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    at, packed, head = 8, b"", None
-    while at < len(data):
-        size, kind = struct.unpack(">I4s", data[at:at + 8])
-        body = data[at + 8:at + 8 + size]
-        if kind == b"IHDR":
-            head = struct.unpack(">IIBBBBB", body)
-        elif kind == b"IDAT":
-            packed += body
-        at += 12 + size
-    width, height, depth, colour, _, _, interlaced = head
-    assert depth == 8 and colour in (2, 6) and interlaced == 0
-    channels = 3 if colour == 2 else 4
-    raw = numpy.frombuffer(zlib.decompress(packed), numpy.uint8).reshape(height, -1)
-    out = numpy.zeros((height, width * channels), numpy.uint8)
-    before = numpy.zeros(width * channels, numpy.uint8)
-    for y in range(height):
-        before = out[y] = unfilter(raw[y, 0], raw[y, 1:], before, channels)
-    return out.reshape(height, width, channels)[:, :, :3].astype(int)
-
-
-def unfilter(kind, line, up, step):
-    if kind == 0:
-        return line
-    if kind == 2:
-        return line + up
-    if kind == 1:
-        return numpy.cumsum(line.reshape(-1, step), axis=0, dtype=numpy.uint8).reshape(-1)
-    line, up = line.tolist(), up.tolist()
-    out = [0] * len(line)
-    for i, value in enumerate(line):
-        left, corner = (out[i - step], up[i - step]) if i >= step else (0, 0)
-        if kind == 3:
-            guess = (left + up[i]) // 2
-        else:
-            p = left + up[i] - corner
-            guess = min((abs(p - left), 0, left), (abs(p - up[i]), 1, up[i]),
-                        (abs(p - corner), 2, corner))[2]
-        out[i] = (value + guess) & 255
-    return numpy.array(out, numpy.uint8)
-
-
-def colours_of(page):
-    """What the style calls its colours: light and dark."""
-    light, dark = (dict(re.findall(r"--(\w+):(#[0-9a-f]{3,6})", part))
-                   for part in re.findall(r":root\{(.*?)\}", page)[:2])
-    return light, dark
-
-
-def rgb(colour):
-    digits = colour[1:] if len(colour) == 7 else "".join(c * 2 for c in colour[1:])
-    return numpy.array([int(digits[i:i + 2], 16) for i in (0, 2, 4)])
-
-
-def count(image, colour, box=None):
-    """How many pixels are of that colour, nearly."""
-    if box is not None:
-        left, top, right, bottom = (int(v) for v in box)
-        image = image[top:bottom, left:right]
-    return int((abs(image - rgb(colour)).max(axis=2) <= 6).sum())
-
-
-def contrast(a, b):
-    """Of two colours, as in WCAG."""
-    def light(colour):
-        parts = rgb(colour) / 255
-        parts = numpy.where(parts <= 0.03928, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-        return float((parts * [0.2126, 0.7152, 0.0722]).sum())
-    high, low = sorted((light(a), light(b)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
-
 
 @needs_browser
 def test_pictures_are_really_drawn_in_light_and_in_dark(fixed, browser):
