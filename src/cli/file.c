@@ -1,10 +1,13 @@
 #include "cli/file.h"
 
+#include "run/record.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
-enum { FILE_PIECE_BYTES = 16 * 1024 };
+enum { FILE_PIECE_BYTES = 16 * 1024, FILE_PATH_BYTES = 4096 };
 
 static enum err file_read_all(FILE *file, const char *path, struct text *out, struct err_text *text)
 {
@@ -44,4 +47,33 @@ enum err cli_file_read(const char *path, size_t bytes_max, struct text *out, str
         (void)fclose(file);
     }
     return rc;
+}
+
+static enum err file_write_straight(const char *path, const char *chars, size_t size,
+                                    struct err_text *text)
+{
+    FILE *f = fopen(path, "we");
+    bool good = f != NULL && fwrite(chars, 1, size, f) == size;
+
+    good = f != NULL && fclose(f) == 0 && good;
+    return good ? OK : err_text_set(text, ERR_IO, "%s: %s", path, strerror(errno));
+}
+
+enum err cli_file_write(const char *path, const char *chars, size_t size, struct err_text *text)
+{
+    const char *slash = strrchr(path, '/');
+    char dir[FILE_PATH_BYTES];
+    struct stat st;
+
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        return file_write_straight(path, chars, size, text);
+    }
+    if (slash == NULL) {
+        return run_folder_put(".", path, chars, size, text);
+    }
+    if ((size_t)(slash - path) + 2 > sizeof(dir)) {
+        return err_text_set(text, ERR_INVALID, "the path of the file is too long");
+    }
+    (void)snprintf(dir, sizeof(dir), "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    return run_folder_put(dir, slash + 1, chars, size, text);
 }

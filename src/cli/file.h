@@ -1,4 +1,4 @@
-/* Whole files given by people: read with a limit, "-" is standard input. */
+/* Whole files given by people: read with a limit, "-" is standard input; and written. */
 
 #ifndef CLI_FILE_H
 #define CLI_FILE_H
@@ -9,5 +9,10 @@
  * @text: the path and why. */
 MUST_USE enum err cli_file_read(const char *path, size_t bytes_max, struct text *out,
                                 struct err_text *text);
+
+/* Write a file that appears whole or not at all. What is there and no regular file, as a pipe, is
+ * written as it is. ERR_IO, ERR_FULL or ERR_INVALID with @text. */
+MUST_USE enum err cli_file_write(const char *path, const char *chars, size_t size,
+                                 struct err_text *text);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <signal.h>
+#include <string.h>
 
 double cli_place_gap(const struct plan_place_answer *a)
 {
@@ -80,25 +81,39 @@ static enum err place_solve(struct cli_place *p, struct err_text *text)
     return rc;
 }
 
+/* The answer, and then the page: who cannot write it has the answer nevertheless. */
+static enum cli_exit place_told(struct cli_place *p)
+{
+    const char *html = cli_text(p->ctx, "html");
+    enum cli_exit status = CLI_DONE;
+
+    for (uint32_t i = 0; i < p->graph->notes_count && !p->ctx->json; i++) {
+        cli_note(p->ctx, "note: %s", p->graph->notes[i]);
+    }
+    if (p->ctx->json) {
+        status = cli_json(p->ctx, cli_place_json(p));
+    } else if (html == NULL || strcmp(html, "-") != 0) {
+        cli_place_view(p);
+    }
+    return html != NULL && status == CLI_DONE ? cli_place_page(p) : status;
+}
+
 static enum cli_exit place_run(struct cli_context *ctx)
 {
+    const char *html = cli_text(ctx, "html");
     struct err_text text = {"out of memory"};
     struct cli_place p;
-    enum cli_exit status = cli_place_ask(ctx, &p);
+    enum cli_exit status;
     enum err rc;
 
+    if (ctx->json && html != NULL && strcmp(html, "-") == 0) {
+        return cli_error(ctx, CLI_ERROR_BAD_VALUE, "strait help plan place",
+                         "--html: with --json the page cannot go to standard output too");
+    }
+    status = cli_place_ask(ctx, &p);
     if (status == CLI_DONE) {
         rc = place_solve(&p, &text);
-        if (rc != OK) {
-            status = place_failed(&p, rc, &text);
-        } else if (ctx->json) {
-            status = cli_json(ctx, cli_place_json(&p));
-        } else {
-            for (uint32_t i = 0; i < p.graph->notes_count; i++) {
-                cli_note(ctx, "note: %s", p.graph->notes[i]);
-            }
-            cli_place_view(&p);
-        }
+        status = rc == OK ? place_told(&p) : place_failed(&p, rc, &text);
     }
     cli_place_deinit(&p);
     return status;
@@ -148,6 +163,8 @@ static const struct cli_option place_options[] = {
      .max = INT64_C(24) * 3600 * 1000000,
      .help = "how long the proof may take; then the best plan so far counts, with the gap that is "
              "proven"},
+    {.name = "html", .placeholder = "FILE", .kind = CLI_FILE,
+     .help = "also write a page with a map, or only that to standard output with -"},
     CLI_OPTION_NUMBER("jobs", "N", NULL,
                       "processes at once; default: as many as there are processors", 1,
                       POOL_JOBS_MAX),
@@ -191,6 +208,7 @@ const struct cli_command cli_command_plan_place = {
             {"strait plan place Kdl.graphml --bytes 92MB --paths 4 --method round",
              "hundreds of regions"},
             {"strait plan place net.json --bytes 92MB --fail links", "and if a link fails?"},
+            {"strait plan place net.json --bytes 92MB --html plan.html", "with a map"},
             {0}},
     .run = place_run,
 };

@@ -100,6 +100,9 @@ double cli_place_gap(const struct plan_place_answer *a);
 /* Is nothing left to be found there that would be better than the answer? */
 bool cli_place_settled(const struct cli_place *p, const struct plan_place_candidate *c);
 
+/* Write the page where --html says. CLI_DONE, or an error was. plan_place_page.c */
+enum cli_exit cli_place_page(const struct cli_place *p);
+
 /* The answer for programs, and for people. plan_place_json.c, plan_place_view.c */
 json_t *cli_place_json(const struct cli_place *p);
 void cli_place_view(struct cli_place *p);
