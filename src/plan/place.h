@@ -18,7 +18,6 @@ enum {
     PLAN_PLACE_DRAWS_MAX = 1000 * 1000,
     PLAN_PLACE_PATHS_AUTO = 16,      /* Shortest paths of a flow, where all would be too many... */
     PLAN_PLACE_AUTO_MAX = 20 * 1000, /* ... for one server. */
-    PLAN_PLACE_EXACT_AUTO_MAX = 24,  /* Nodes up to which the best plan is looked for by default. */
 };
 
 #define PLAN_PLACE_ALL 0U
