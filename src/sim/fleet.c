@@ -124,6 +124,24 @@ static void fleet_choose_between(struct fleet *f, struct rng *rng)
     }
 }
 
+/* Small whole numbers of both signs, so that significance comes and goes. */
+static void fleet_fill(struct sim_hand *h)
+{
+    h->rows_count = 0;
+    for (uint32_t i = 0; i < table_elements(&h->job->schemas[0]); i++) {
+        h->values[0][i] = (float)rng_between(&h->rng, -3, 5);
+    }
+    for (uint32_t r = 0; r < SIM_HAND_ROWS; r++) {
+        if (rng_below(&h->rng, 3) == 0) {
+            for (uint32_t k = 0; k < SIM_HAND_WIDTH; k++) {
+                h->values[1][h->rows_count * SIM_HAND_WIDTH + k] =
+                    (float)rng_between(&h->rng, -9, 20);
+            }
+            h->rows[h->rows_count++] = r;
+        }
+    }
+}
+
 /* Building. */
 
 static enum err fleet_regions(struct fleet *f, struct rng *rng, struct sim_region **regions)
@@ -163,13 +181,13 @@ static enum err fleet_build_site(struct fleet *f, uint32_t index, struct sim_reg
         rc = sim_cluster_add_server(s->cluster, name, region, two ? 1 : f->lanes);
     }
     for (uint32_t i = 0; i < s->workers_count && rc == OK; i++) {
-        struct fleet_worker *w = &s->workers[i];
+        struct sim_hand *w = &s->workers[i];
 
-        w->site = s;
+        *w = (struct sim_hand){.job = &f->job, .site = s->name, .number = i};
         w->rng = rng_fork(rng, 100 * index + i);
         (void)snprintf(name, sizeof(name), "%s-w%u", s->name, i);
         rc = sim_cluster_add_worker(s->cluster, name, region, (uint16_t)(1 + rng_below(rng, 2)),
-                                    &fleet_brain, w);
+                                    &sim_hand_brain, w);
     }
     return rc;
 }
@@ -197,6 +215,11 @@ static enum err fleet_build(struct fleet *f, struct err_text *text)
             rc = f->sites[i].tables[t].pieces == NULL ? ERR_NOMEM : OK;
         }
     }
+    f->job = (struct sim_hand_job){.schemas = f->schemas,
+                                   .clocks = f->clocks,
+                                   .fill = fleet_fill,
+                                   .broken = f->broken,
+                                   .broken_bytes = sizeof(f->broken)};
     fleet_choose_hubs(f, &rng);
     fleet_choose_between(f, &rng);
     for (uint32_t t = 0; t < SIM_FLEET_TABLES && rc == OK; t++) {
@@ -315,24 +338,13 @@ static void fleet_go(struct fleet *f)
 }
 
 /* Who has not got to the end, and why. */
-static void fleet_blame(struct fleet *f, char *out, size_t size)
+static void fleet_blame(const struct fleet *f, char *out, size_t size)
 {
     for (uint32_t i = 0; i < f->sites_count; i++) {
         for (uint32_t k = 0; k < f->sites[i].workers_count; k++) {
-            const struct fleet_worker *w = &f->sites[i].workers[k];
-            char why[160] = "its host is off";
-
-            if (w->done) {
-                continue;
+            if (sim_hand_why(&f->sites[i].workers[k], out, size)) {
+                return;
             }
-            if (w->worker != NULL && w->worker->node != NULL &&
-                !node_worker_why(w->worker->node, why, sizeof(why))) {
-                (void)snprintf(why, sizeof(why), "nothing is under way");
-            }
-            (void)snprintf(out, size,
-                           "I6: worker %u of site %s does not get beyond clock %" PRIu64 ": %s", k,
-                           f->sites[i].name, w->clock, why);
-            return;
         }
     }
 }

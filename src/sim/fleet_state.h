@@ -3,44 +3,14 @@
 #ifndef SIM_FLEET_STATE_H
 #define SIM_FLEET_STATE_H
 
-#include "base/rng.h"
-#include "loop/loop.h"
 #include "sim/cluster.h"
 #include "sim/fleet.h"
+#include "sim/hand.h"
 
 enum {
     FLEET_WORKERS_MAX = 3, /* Of one site. */
-    FLEET_ELEMENTS_MAX = 48,
+    FLEET_ELEMENTS_MAX = SIM_HAND_ELEMENTS_MAX,
     FLEET_PIECES_MAX = 4096, /* Of one site and table, in all its lives. */
-};
-
-enum fleet_state {
-    FLEET_OPENING,
-    FLEET_JOINING,
-    FLEET_READING,
-    FLEET_COMPUTING,
-    FLEET_PUSHING,
-    FLEET_ENDING,
-    FLEET_LEAVING,
-    FLEET_DONE,
-};
-
-struct fleet_site;
-
-struct fleet_worker {
-    struct fleet_site *site;
-    struct sim_worker *worker;
-    enum fleet_state state;
-    struct node_op ops[SIM_FLEET_TABLES];
-    uint16_t ids[SIM_FLEET_TABLES];
-    uint32_t opened;
-    uint32_t under_way;
-    uint64_t clock;
-    bool retry;
-    float values[SIM_FLEET_TABLES][FLEET_ELEMENTS_MAX];
-    struct loop_timer timer;
-    struct rng rng;
-    bool done;
 };
 
 /* A piece as its site made it. */
@@ -65,7 +35,7 @@ struct fleet_site {
     struct sim_cluster *cluster;
     struct node_between between;
     struct node_other_site others[SIM_FLEET_SITES_MAX];
-    struct fleet_worker workers[FLEET_WORKERS_MAX];
+    struct sim_hand workers[FLEET_WORKERS_MAX];
     uint32_t workers_count;
     struct fleet_table tables[SIM_FLEET_TABLES];
 };
@@ -81,15 +51,13 @@ struct fleet {
     struct node_hubs hubs[MIRROR_GROUPS_MAX];
     uint32_t hubs_count;
     uint64_t clocks;
+    struct sim_hand_job job;
     struct fleet_site sites[SIM_FLEET_SITES_MAX];
     uint32_t sites_count;
     uint64_t looks;
     uint64_t reads;
     char broken[320];
 };
-
-/* fleet_worker.c. The user is a struct fleet_worker. */
-extern const struct sim_brain fleet_brain;
 
 /* fleet_witness.c. The user is a struct fleet_site. */
 extern const struct node_lane_witness fleet_lane_witness;
