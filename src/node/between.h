@@ -8,7 +8,8 @@
  *              sync/selective.h, sync/fresh.h)
  *     weight   .mean: sums, or means over sites
  *     apply    add; what a site applied to its own copy is what it sends
- *     deliver  to all, or by groups and hubs
+ *     deliver  to all, or by groups and hubs; or .central: sums to one of them, by planned ways,
+ *              and results back (node/central.h), with all of the above left out
  *
  * The operator gives it to all servers of a site. Sites compare what must be equal when they meet,
  * and refuse each other with the reason. */
@@ -20,6 +21,7 @@
 #include "codec/filter.h"
 #include "net/address.h"
 #include "sync/asp.h"
+#include "sync/central.h"
 #include "sync/mirror.h"
 
 struct json_t;
@@ -39,6 +41,7 @@ enum {
 struct node_other_site {
     char name[LIMIT_NAME_BYTES + 1];
     struct net_address first; /* Where its first lane is. */
+    bool far;                 /* Central: there is no link to it, only ways through others. */
     uint32_t group;
     uint64_t pace_bytes_per_s; /* From all lanes of this site together; zero: no limit. */
 };
@@ -51,7 +54,25 @@ struct node_hubs {
     char sites[MIRROR_SITES_MAX][LIMIT_NAME_BYTES + 1];
 };
 
+enum { NODE_PATH_SITES_MAX = 16 };
+
+/* From a site to the centre. Sites are counted in the order of their names. */
+struct node_path {
+    uint32_t count; /* Of sites, both ends included; zero: the site has none. */
+    uint32_t sites[NODE_PATH_SITES_MAX];
+    uint64_t bytes_per_s; /* Each way; zero: no limit. */
+};
+
+struct node_plan {
+    uint32_t epoch; /* Not zero. */
+    uint32_t centre;
+    uint64_t active; /* Bits. */
+    struct node_path paths[CENTRAL_SITES_MAX];
+};
+
 struct node_between {
+    bool central;
+    struct node_plan plan; /* To begin with. */
     struct node_other_site *others;
     uint32_t others_count; /* Zero: there is one site. */
     uint32_t group;        /* Of this site. */

@@ -56,10 +56,14 @@ static void node_exec_take(struct node_lane *l, const struct sync_action *a, str
 static void node_exec_close(struct node_lane *l, const struct sync_action *a)
 {
     struct node_chunk *c = l->chunks[a->chunk];
+    bool counts = l->central == NULL || node_central_counts(l->central, a->chunk);
     struct list *link;
 
     node_deliver_close(l, a->chunk, a->clock);
-    while ((link = list_first(&c->open)) != NULL) {
+    if (l->central != NULL) {
+        node_central_closed(l->central, a->chunk);
+    }
+    while (counts && (link = list_first(&c->open)) != NULL) {
         list_remove(link);
         list_push_back(&c->closed, link);
         c->closed_version = a->clock;
@@ -119,6 +123,7 @@ static void node_exec_do(struct node_lane *l, const struct sync_action *a, struc
         }
         break;
     case SYNC_GATHER:
+        node_central_gathered(l->central, a->chunk, a->clock);
         break;
     case SYNC_CLOSE:
         node_exec_close(l, a);
@@ -178,5 +183,8 @@ void node_exec_leave(struct node_lane *l, uint32_t rank)
     }
     if (l->mirror != NULL && l->sync.members_count == 0) {
         node_mirror_finished(l->mirror);
+    }
+    if (l->central != NULL && l->sync.members_count == 0) {
+        node_central_finished(l->central);
     }
 }

@@ -134,7 +134,7 @@ void node_far_dialled(struct node_far *f)
 {
     uint64_t pace = f->site.pace_bytes_per_s / f->set->lane->config.site.lanes;
 
-    net_peer_limit(f->out, NODE_FAR_WINDOW_BYTES);
+    net_peer_limit(f->out, f->set->between->central ? LIMIT_WINDOW_BYTES : NODE_FAR_WINDOW_BYTES);
     if (f->site.pace_bytes_per_s > 0 && net_peer_pace(f->out, pace == 0 ? 1 : pace) != OK) {
         LOG_WRN("node", "site %s cannot be paced: this kind of connection has no limit",
                 f->site.name);
@@ -159,7 +159,9 @@ static void far_dial(struct node_far *f)
 void node_fars_start(struct node_fars *set)
 {
     for (uint32_t i = 1; i < set->count; i++) {
-        far_dial(&set->list[i]);
+        if (!set->list[i].site.far) {
+            far_dial(&set->list[i]);
+        }
     }
 }
 

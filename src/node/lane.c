@@ -181,13 +181,22 @@ static enum err lane_frame(struct net_peer *peer, const struct net_frame *frame,
     return rc;
 }
 
+static void lane_fars_writable(struct node_lane *l)
+{
+    if (l->mirror != NULL) {
+        node_mirror_writable(l->mirror);
+    } else {
+        node_central_writable(l->central);
+    }
+}
+
 static void lane_writable(struct net_peer *peer, void *user)
 {
     struct node_lane *l = user;
     struct node_session *s = net_peer_user(peer);
 
     if (lane_fars_of(l, peer) != NULL) {
-        node_mirror_writable(l->mirror);
+        lane_fars_writable(l);
     } else if (s != NULL) {
         node_deliver_flush(s);
         node_session_drain(s);
@@ -352,6 +361,9 @@ enum err node_lane_add_table(struct node_lane *l, uint16_t id, const struct tabl
     if (rc == OK && l->mirror != NULL) {
         rc = node_mirror_room(l->mirror, id, schema, more);
     }
+    if (rc == OK && l->central != NULL) {
+        rc = node_central_room(l->central, more);
+    }
     if (rc == OK) {
         rc = table_store_add_table(l->tables, id, schema);
     }
@@ -381,6 +393,9 @@ enum err node_lane_add_table(struct node_lane *l, uint16_t id, const struct tabl
     l->next_table = id >= l->next_table ? (uint16_t)(id + 1) : l->next_table;
     if (l->mirror != NULL) {
         node_mirror_grown(l->mirror);
+    }
+    if (l->central != NULL) {
+        node_central_grown(l->central, more);
     }
     return OK;
 }
@@ -448,7 +463,10 @@ static enum err lane_tables(struct node_lane *l, struct err_text *text)
     }
     rc = table_store_create(site->shards, held, count, &l->tables);
     if (rc == OK) {
-        rc = sync_init(&l->sync, &site->sync, text);
+        struct sync_config sync = site->sync;
+
+        sync.outside = l->central != NULL;
+        rc = sync_init(&l->sync, &sync, text);
     }
     for (uint32_t i = 0; i < l->config.schema_count && rc == OK; i++) {
         rc = node_lane_add_table(l, (uint16_t)i, &l->config.schemas[i]);
@@ -500,8 +518,13 @@ static enum err lane_build(struct node_lane *l, struct err_text *text)
     }
     if (rc == OK) {
         rc = node_mirror_create(l, &l->mirror, text);
-        l->fars = l->mirror == NULL ? NULL : node_mirror_fars(l->mirror);
     }
+    if (rc == OK) {
+        rc = node_central_create(l, &l->central, text);
+    }
+    l->fars = l->mirror != NULL    ? node_mirror_fars(l->mirror)
+              : l->central != NULL ? node_central_fars(l->central)
+                                   : NULL;
     if (rc == OK) {
         rc = lane_tables(l, text);
     }
@@ -553,6 +576,9 @@ enum err node_lane_create(const struct node_lane_config *config, struct node_lan
     if (rc == OK && l->mirror != NULL) {
         rc = node_mirror_start(l->mirror);
     }
+    if (rc == OK && l->central != NULL) {
+        node_central_start(l->central);
+    }
     if (rc != OK) {
         node_lane_destroy(l);
         return rc;
@@ -574,6 +600,7 @@ void node_lane_destroy(struct node_lane *l)
     net_endpoint_destroy(l->endpoint);
     l->fars = NULL;
     node_mirror_destroy(l->mirror);
+    node_central_destroy(l->central);
     node_keep_deinit(l);
     node_restore_forget(l);
     loop_task_cancel(&l->drain);
@@ -616,6 +643,11 @@ void node_lane_shut(struct node_lane *l, const char *text)
 struct node_mirror *node_lane_mirror(struct node_lane *l)
 {
     return l->mirror;
+}
+
+struct node_central *node_lane_central(struct node_lane *l)
+{
+    return l->central;
 }
 
 const struct net_address *node_lane_address(const struct node_lane *l)
@@ -680,5 +712,8 @@ const char *node_lane_broken(struct node_lane *l)
             return "a member without its place";
         }
     }
-    return held == l->held_frames ? node_mirror_broken(l->mirror) : "held frames do not add up";
+    if (held != l->held_frames) {
+        return "held frames do not add up";
+    }
+    return l->central != NULL ? node_central_broken(l->central) : node_mirror_broken(l->mirror);
 }

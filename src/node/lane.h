@@ -13,6 +13,7 @@
 #include "node/site.h"
 
 struct node_between;
+struct node_central;
 struct node_lane;
 struct node_mirror;
 struct obs_registry;
@@ -141,6 +142,7 @@ struct json_t *node_lane_status(struct node_lane *l);
 
 /* Its dealings with other sites; NULL: there are none. For simulations. */
 struct node_mirror *node_lane_mirror(struct node_lane *l);
+struct node_central *node_lane_central(struct node_lane *l);
 
 /* What is held back of the sums of a chunk: NULL if nothing ever is. */
 const float *node_lane_held(const struct node_lane *l, uint16_t table, uint32_t chunk);

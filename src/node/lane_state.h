@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "net/endpoint.h"
+#include "node/central.h"
 #include "node/control.h"
 #include "node/counters.h"
 #include "node/far.h"
@@ -196,8 +197,9 @@ struct node_lane {
     uint64_t sums_sent;                         /* Trees: all of them, counted. */
     bool treeless;                              /* The last one could not be made. */
     struct node_look look;                      /* At the links that sums go on. */
-    struct node_mirror *mirror;                 /* NULL: there is one site. */
-    struct node_fars *fars;                     /* Likewise: its sessions with others. */
+    struct node_mirror *mirror;                 /* Other sites, mirrors of each other; */
+    struct node_central *central;               /* or around a centre; */
+    struct node_fars *fars;                     /* their sessions. NULL: there is one site. */
     struct node_chunk **chunks;                 /* By index; they stay where they are. */
     struct node_chunk *blocks[TABLE_COUNT_MAX]; /* The chunks of each table. */
     uint32_t chunks_count;

@@ -107,7 +107,7 @@ enum err node_mirror_create(struct node_lane *l, struct node_mirror **out, struc
     enum err rc;
 
     *out = NULL;
-    if (b == NULL || b->others_count == 0) {
+    if (b == NULL || b->others_count == 0 || b->central) {
         return OK;
     }
     rc = node_between_check(b, &l->config.site, text);

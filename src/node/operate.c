@@ -358,6 +358,9 @@ void node_operate_admitted(struct node_session *s, uint64_t clock, bool resumed)
     if (l->mirror != NULL) {
         node_mirror_working(l->mirror);
     }
+    if (l->central != NULL) {
+        node_central_working(l->central);
+    }
     if (l->fresh) {
         l->fresh = false;
         l->anew = true;
@@ -387,7 +390,7 @@ static enum err operate_enter(struct node_session *s)
 
 void node_operate_newcomers(struct node_lane *l)
 {
-    if (l->restoring || !node_mirror_began(l->mirror)) {
+    if (l->restoring || !node_mirror_began(l->mirror) || !node_central_began(l->central)) {
         return;
     }
     LIST_FOREACH (link, &l->sessions) {
@@ -512,7 +515,7 @@ static enum err operate_join(struct node_session *s, uint32_t call, uint64_t seq
     }
     operate_pace(s, pace);
     operate_relay(s, fields);
-    if (resume && l->ack == NODE_ACK_TAKEN && l->mirror != NULL) {
+    if (resume && l->ack == NODE_ACK_TAKEN && l->fars != NULL) {
         resume = false; /* Another site's copy is what there is to go on from. */
     }
     if (resume && l->ack == NODE_ACK_TAKEN) {
@@ -553,6 +556,10 @@ static enum err operate_join(struct node_session *s, uint32_t call, uint64_t seq
     }
     if (rc == OK && !node_mirror_began(l->mirror)) {
         return OK; /* Until it is known what the other sites have. */
+    }
+    if (rc == OK && !node_central_began(l->central)) {
+        node_central_wanted(l->central);
+        return OK;
     }
     return rc == OK ? operate_enter(s) : rc;
 }

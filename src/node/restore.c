@@ -530,7 +530,7 @@ static bool restore_all_back(const struct node_lane *l)
 
 void node_restore_look(struct node_lane *l)
 {
-    if (!l->restoring || !node_mirror_began(l->mirror)) {
+    if (!l->restoring || !node_mirror_began(l->mirror) || !node_central_began(l->central)) {
         return; /* What other sites have comes first. */
     }
     if (restore_source_lost(l)) {

@@ -46,13 +46,16 @@ struct wire_routed {
 };
 
 enum wire_note_kind {
-    WIRE_NOTE_STAND,
-    WIRE_NOTE_GO,
-    WIRE_NOTE_ASK,
-    WIRE_NOTE_HAVE,
-    WIRE_NOTE_IDLE,
-    WIRE_NOTE_BUSY,
-    WIRE_NOTE_SINCE,
+    WIRE_NOTE_STAND,   /* How a site stands when a plan begins. */
+    WIRE_NOTE_GO,      /* It begins. */
+    WIRE_NOTE_ASK,     /* The centre needs a chunk whole. */
+    WIRE_NOTE_HAVE,    /* A version of a chunk is here. */
+    WIRE_NOTE_ROOM,    /* So many bytes of chunks have come: as many more may follow. */
+    WIRE_NOTE_NOTHING, /* A site's sum of a chunk is nothing. */
+    WIRE_NOTE_EMPTY,   /* The result of a round is. */
+    WIRE_NOTE_IDLE,    /* A site has no workers after a round; */
+    WIRE_NOTE_BUSY,    /* it has again; */
+    WIRE_NOTE_SINCE,   /* from this round on it counts. */
     WIRE_NOTES,
 };
 

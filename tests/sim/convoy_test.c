@@ -1,0 +1,100 @@
+/* Convoys: several sites that close their rounds together, around a centre, by seed: whatever the
+ * network is like, all have the same result of a round, and in the end everything counts once. The
+ * first seeds have their transcripts' hashes in tests/sim/convoy.hashes, so that every compiler is
+ * held to the same bytes; STRAIT_UPDATE_GOLDEN=1 writes them anew. With STRAIT_LONG=1 there are
+ * four times as many. */
+
+#include "sim/convoy.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEEDS = 500, SEEDS_LONG = 2000, GOLDEN_SEEDS = 20 };
+
+#define GOLDEN STRAIT_SOURCE_DIR "/tests/sim/convoy.hashes"
+
+static void run(uint64_t seed, struct sim_convoy_result *result)
+{
+    const struct sim_convoy_config config = {.seed = seed, .delivery = -1};
+    struct err_text text = {""};
+
+    if (sim_convoy_run(&config, result, &text) != OK) {
+        fail_msg("seed %" PRIu64 ": %s", seed, text.text);
+    }
+    if (result->verdict[0] != '\0') {
+        fail_msg("seed %" PRIu64 ": %s (%s)", seed, result->verdict, result->about);
+    }
+}
+
+static void test_convoys_hold_and_everything_happens_in_them(void **state)
+{
+    uint64_t seeds = getenv("STRAIT_LONG") != NULL ? SEEDS_LONG : SEEDS;
+    struct node_central_stats sum = {0};
+    uint64_t rounds = 0;
+
+    (void)state;
+    for (uint64_t seed = 0; seed < seeds; seed++) {
+        struct sim_convoy_result r;
+
+        run(seed, &r);
+        rounds += r.rounds;
+        sum.sums_taken += r.totals.sums_taken;
+        sum.results_taken += r.totals.results_taken;
+        sum.passed += r.totals.passed;
+        assert_int_equal(r.totals.refused, 0);
+        assert_int_equal(r.totals.stale, 0);
+        assert_int_equal(r.totals.carried, 0);
+        sim_convoy_result_deinit(&r);
+    }
+    assert_true(rounds > 10 * seeds);
+    assert_true(sum.sums_taken > 10 * seeds && sum.results_taken > 10 * seeds);
+    assert_true(sum.passed > 10 * seeds);
+}
+
+static void test_every_compiler_sees_the_same_convoys(void **state)
+{
+    bool update = getenv("STRAIT_UPDATE_GOLDEN") != NULL;
+    FILE *file = fopen(GOLDEN, update ? "we" : "re");
+
+    (void)state;
+    assert_non_null(file);
+    for (uint64_t seed = 0; seed < GOLDEN_SEEDS; seed++) {
+        struct sim_convoy_result r;
+        uint64_t number;
+        uint64_t hash;
+
+        run(seed, &r);
+        if (update) {
+            (void)fprintf(file, "%" PRIu64 " %016" PRIx64 "\n", seed, r.transcript_hash);
+        } else {
+            assert_int_equal(fscanf(file, "%" SCNu64 " %" SCNx64, &number, &hash), 2);
+            assert_int_equal(number, seed);
+            if (hash != r.transcript_hash) {
+                fail_msg("seed %" PRIu64 " went another way: if that is intended, run with "
+                         "STRAIT_UPDATE_GOLDEN=1",
+                         seed);
+            }
+        }
+        sim_convoy_result_deinit(&r);
+    }
+    (void)fclose(file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_convoys_hold_and_everything_happens_in_them),
+        cmocka_unit_test(test_every_compiler_sees_the_same_convoys),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
