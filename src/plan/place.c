@@ -18,12 +18,6 @@ static bool place_sends(const struct plan_place_problem *p, uint32_t node)
     return p->silent == NULL || !p->silent[node];
 }
 
-static bool place_may_serve(const struct plan_place_problem *p, uint32_t node)
-{
-    return (p->server == PLAN_PLACE_NOWHERE || p->server == node) &&
-           (p->no_server == NULL || !p->no_server[node]);
-}
-
 static enum err place_check_prices(const struct plan_place_problem *p, struct err_text *text)
 {
     const struct topo_graph *g = p->graph;
@@ -104,22 +98,6 @@ static enum err place_bound_stage(struct place_core *c, const struct plan_place_
     }
     mem_free(share);
     return rc == ERR_NOT_FOUND ? OK : rc;
-}
-
-/* The flows that take the paths @choice; @flows has room for all. */
-static void place_flows(const struct place_core *c, const uint32_t *choice,
-                        struct plan_place_flow *flows)
-{
-    for (uint32_t f = 0; f < c->routes.flows; f++) {
-        uint32_t path = c->routes.first[f] + choice[f];
-
-        flows[f] = (struct plan_place_flow){
-            .from = c->routes.source[f],
-            .hops = plan_routes_hops(&c->routes, path),
-            .nodes = plan_routes_nodes(&c->routes, path),
-            .edges = plan_routes_edges(&c->routes, path),
-        };
-    }
 }
 
 /* What those who search say of @choice against what its paths and links take. */
@@ -338,34 +316,6 @@ static void place_connected(const struct plan_place_problem *p, struct plan_plac
     }
     b->random /= possible;
     b->tie_mean_s /= ties;
-}
-
-/* Flows in order, each by the path whose fullest link has the fewest flows for its rate. */
-static void place_balance(struct place_core *c, uint32_t *choice)
-{
-    for (uint32_t f = 0; f < c->routes.flows; f++) {
-        double least = INFINITY;
-        const uint32_t *resource;
-
-        for (uint32_t q = c->routes.first[f]; q < c->routes.first[f + 1]; q++) {
-            double fullest = 0;
-
-            resource = place_resources(c, q);
-            for (uint32_t i = 0; i < plan_routes_hops(&c->routes, q); i++) {
-                fullest = fmax(fullest, (c->load[resource[i]] + 1) * c->seconds[resource[i]]);
-            }
-            if (fullest < least * (1 - PLACE_SAME)) {
-                least = fullest;
-                choice[f] = q - c->routes.first[f];
-            }
-        }
-        resource = place_resources(c, c->routes.first[f] + choice[f]);
-        for (uint32_t i = 0; i < plan_routes_hops(&c->routes, c->routes.first[f] + choice[f]);
-             i++) {
-            c->load[resource[i]] += 1;
-        }
-    }
-    memset(c->load, 0, c->resources * sizeof(*c->load));
 }
 
 /* What the server found would take with paths that are chosen in a simple way. */

@@ -58,6 +58,16 @@ struct place_cost {
 /* What the paths @choice cost, of each flow one by its number among the flow's paths. */
 struct place_cost place_cost_of(struct place_core *c, const uint32_t *choice);
 
+/* May the node be the server? */
+bool place_may_serve(const struct plan_place_problem *p, uint32_t node);
+
+/* Flows in order, each by the path whose fullest link has the fewest flows for its rate. */
+void place_balance(struct place_core *c, uint32_t *choice);
+
+/* @choice as flows, which borrow from the routes; without rates. */
+void place_flows(const struct place_core *c, const uint32_t *choice,
+                 struct plan_place_flow *flows_out);
+
 /* Lower the value of @choice by moving flows off the slowest link, until no move does. */
 void place_improve(struct place_core *c, uint32_t *choice);
 
