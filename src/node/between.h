@@ -60,7 +60,16 @@ enum { NODE_PATH_SITES_MAX = 16 };
 struct node_path {
     uint32_t count; /* Of sites, both ends included; zero: the site has none. */
     uint32_t sites[NODE_PATH_SITES_MAX];
-    uint64_t bytes_per_s; /* Each way; zero: no limit. */
+    uint64_t bytes_per_s;                    /* Each way; zero: no limit. */
+    uint64_t life;                           /* Of the site, when the plan was made. */
+    uint64_t rates[NODE_PATH_SITES_MAX - 1]; /* Of the link behind each; zero: not known. */
+};
+
+/* A link between two sites, as the operator says. */
+struct node_link {
+    uint32_t a;
+    uint32_t b;
+    uint64_t bytes_per_s;
 };
 
 struct node_plan {
@@ -72,7 +81,12 @@ struct node_plan {
 
 struct node_between {
     bool central;
-    struct node_plan plan; /* To begin with. */
+    struct node_plan plan; /* To begin with; no epoch: sites make one when they see each other. */
+    const struct node_link *links; /* What is known of links before they are measured. */
+    uint32_t links_count;
+    uint64_t no_centre; /* Bits of sites that may not be the centre, ... */
+    uint64_t no_relay;  /* ... or pass on what is for others. */
+    double move_gain;   /* The centre moves if rounds become shorter by more than this part. */
     struct node_other_site *others;
     uint32_t others_count; /* Zero: there is one site. */
     uint32_t group;        /* Of this site. */

@@ -74,6 +74,9 @@ static enum err central_build(struct node_central *r, struct err_text *text)
         l->coming_bytes += NODE_FLOW_WINDOW_BYTES_MAX;
     }
     if (rc == OK) {
+        rc = node_central_plan_init(r);
+    }
+    if (rc == OK) {
         rc = loop_timer_init(&r->tick, l->config.loop, central_tick_due, r);
     }
     if (rc == OK) {
@@ -131,6 +134,7 @@ void node_central_destroy(struct node_central *r)
     loop_timer_deinit(&r->tick);
     loop_timer_deinit(&r->pace);
     node_central_early_drop(r);
+    node_central_plan_deinit(r);
     if (r->passing != NULL) {
         node_central_forget(r);
     }
@@ -228,7 +232,7 @@ static void central_flows(struct node_central *r)
     }
 }
 
-static void central_adopted(struct node_central *r, const struct node_plan *plan)
+void node_central_adopted(struct node_central *r, const struct node_plan *plan)
 {
     const struct central_plan next = {
         .epoch = plan->epoch, .centre = plan->centre, .active = plan->active};
@@ -236,7 +240,9 @@ static void central_adopted(struct node_central *r, const struct node_plan *plan
     if (!central_adopt(&r->c, &next)) {
         return;
     }
-    r->plan = *plan;
+    if (plan != &r->plan) {
+        r->plan = *plan;
+    }
     node_central_forget(r);
     central_flows(r);
     r->asking = false;
@@ -280,6 +286,9 @@ void node_central_stand(struct node_central *r)
 void node_central_begin(struct node_central *r)
 {
     if (!central_begin(&r->c)) {
+        if (central_is_unfit(&r->c)) {
+            links_ask(&r->links);
+        }
         return;
     }
     for (uint32_t i = 0; i < r->sites; i++) {
@@ -289,7 +298,7 @@ void node_central_begin(struct node_central *r)
             central_voids(&r->c, i, r->words);
             size = node_go_write(central_since(&r->c, i), r->words, r->chunks_count, r->note);
             if (node_central_say_bytes(r, i, WIRE_NOTE_GO, r->note, size) != OK) {
-                LOG_WRN("node", "no room to tell a site that the plan begins");
+                links_ask(&r->links); /* It would wait for ever. */
             }
         }
     }
@@ -297,18 +306,79 @@ void node_central_begin(struct node_central *r)
     node_central_went(r);
 }
 
+static void central_ask_for(struct node_central *r);
+
 /* Workers may be let in, and what waits may go. */
 void node_central_went(struct node_central *r)
 {
     struct node_lane *l = r->lane;
 
     node_lane_trace(l, "plan %" PRIu32 " begins", r->c.plan.epoch);
+    links_set_memory(&r->links, true, (uint64_t)node_central_now(r));
+    if (r->c.until != CENTRAL_EVER) {
+        node_central_idle(r, r->c.until); /* The last one may have left since it stood. */
+    }
     node_central_early(r);
     node_central_look_all(r);
     node_central_pump(r);
     if (node_central_began(r)) {
         node_restore_look(l);
         node_operate_newcomers(l);
+        return;
+    }
+    central_ask_for(r);
+}
+
+/* Those who wait to be let in: ask for a round from which on they count. */
+static void central_ask_for(struct node_central *r)
+{
+    LIST_FOREACH (link, &r->lane->sessions) {
+        if (LIST_ENTRY(link, struct node_session, link)->state == NODE_ASKED) {
+            node_central_wanted(r);
+        }
+    }
+}
+
+/* The last round that is needed so that all sums of this site count; zero: none. */
+static uint64_t central_owed(const struct node_central *r)
+{
+    uint64_t round = 0;
+
+    for (uint32_t i = 0; i < r->chunks_count; i++) {
+        if (r->lane->chunks[i]->accum.sum != NULL && r->c.chunks[i].version + 1 > round) {
+            round = r->c.chunks[i].version + 1;
+        }
+    }
+    return round;
+}
+
+/* Nobody is here, and there are sums that have not counted: a round for them, in which there is
+ * nothing else. Nobody is let in before it is over, so that nothing is added to what was sent. */
+void node_central_flush(struct node_central *r)
+{
+    uint64_t round;
+
+    if (!r->carrying || r->asking || !r->c.begun || !central_is_whole(&r->c) ||
+        r->lane->sync.members_count > 0 || r->c.until == CENTRAL_EVER) {
+        return;
+    }
+    round = central_owed(r);
+    r->carrying = round != 0;
+    r->flushing = round != 0;
+    if (round == 0) {
+        central_ask_for(r);
+        return;
+    }
+    if (r->c.until < round) {
+        central_set_busy(&r->c, r->c.since, round);
+        node_central_idle(r, round);
+    }
+    for (uint32_t i = 0; i < r->chunks_count; i++) {
+        uint64_t next = r->c.chunks[i].version + 1;
+
+        if (r->c.chunks[i].gathered == 0 && next <= r->c.until && next >= r->c.since) {
+            node_central_gathered(r, i, next);
+        }
     }
 }
 
@@ -316,16 +386,27 @@ void node_central_went(struct node_central *r)
 
 static void central_far_up(struct node_far *f, bool anew, void *user)
 {
-    (void)f;
+    struct node_central *r = user;
+
     (void)anew;
-    node_central_stand(user);
-    node_central_pump(user);
+    node_central_seen(r, f, true);
+    node_central_met(r, f);
+    if (r->broken[f->index]) {
+        r->broken[f->index] = false;
+        links_ask(&r->links); /* What was under way is lost: rounds begin anew. */
+    }
+    node_central_stand(r);
+    node_central_links(r);
+    node_central_pump(r);
 }
 
 static void central_far_down(struct node_far *f, void *user)
 {
-    (void)f;
-    (void)user;
+    struct node_central *r = user;
+
+    r->broken[f->index] = true;
+    node_central_seen(r, f, false);
+    node_central_links(r);
 }
 
 static void central_far_lost(struct node_far *f, bool out, void *user)
@@ -349,13 +430,13 @@ static enum err central_far_frame(struct node_far *f, const struct net_frame *fr
 static enum err central_far_control(struct node_far *f, uint16_t operation, uint32_t call,
                                     const json_t *fields, bool in, void *user)
 {
-    (void)f;
-    (void)operation;
     (void)call;
-    (void)fields;
-    (void)in;
-    (void)user;
-    return ERR_PEER;
+    if (!in || !f->in_agreed) {
+        return ERR_PEER;
+    }
+    return operation == NODE_OP_WORD   ? node_central_word(user, f, fields)
+           : operation == NODE_OP_PLAN ? node_central_plan(user, f, fields)
+                                       : ERR_PEER;
 }
 
 static const struct node_fars_events central_events = {
@@ -371,7 +452,9 @@ void node_central_start(struct node_central *r)
 {
     r->started = true;
     node_fars_start(&r->fars);
-    central_adopted(r, &r->between->plan);
+    if (r->between->plan.epoch != 0 && node_central_plan_set(r, &r->between->plan) == LINKS_NEW) {
+        node_central_adopted(r, &r->between->plan);
+    }
     loop_timer_start_in(&r->tick, (int64_t)NODE_CENTRAL_TICK_MS * 1000000);
 }
 
@@ -390,6 +473,7 @@ void node_central_writable(struct node_central *r)
 static void central_pump_due(struct loop_task *task, void *user)
 {
     (void)task;
+    node_central_flush(user);
     node_central_flow(user);
 }
 
@@ -409,8 +493,12 @@ static void central_tick_due(struct loop_timer *timer, void *user)
 
     (void)timer;
     for (uint32_t i = 1; i < r->fars.count; i++) {
-        (void)node_far_tick(&r->fars.list[i], now_ns);
+        struct node_far *f = &r->fars.list[i];
+        bool seen = node_far_tick(f, now_ns);
+
+        node_central_seen(r, f, f->up && seen);
     }
+    node_central_links(r);
     if (r->close_due) {
         r->close_due = false;
         node_central_look_all(r);
@@ -435,15 +523,31 @@ bool node_central_began(const struct node_central *r)
 
 void node_central_wanted(struct node_central *r)
 {
-    if (!r->c.begun || r->c.until == CENTRAL_EVER || r->asking) {
+    if (!r->c.begun || r->c.until == CENTRAL_EVER || r->asking || r->flushing) {
         return;
     }
     if (central_is_centre(&r->c)) {
         central_set_busy(&r->c, central_busy(&r->c, r->c.self), CENTRAL_EVER);
+        node_central_look_all(r);
         node_operate_newcomers(r->lane);
     } else if (node_central_say(r, r->c.plan.centre, WIRE_NOTE_BUSY, &(struct node_note){0}) ==
                OK) {
         r->asking = true;
+    }
+}
+
+/* Tell the centre; if the plan has not begun, the stand does. */
+void node_central_idle(struct node_central *r, uint64_t after)
+{
+    if (!r->c.begun) {
+        return;
+    }
+    if (central_is_centre(&r->c)) {
+        central_idle(&r->c, r->c.self, after);
+        node_central_look_all(r);
+    } else if (node_central_say(r, r->c.plan.centre, WIRE_NOTE_IDLE,
+                                &(struct node_note){.round = after}) != OK) {
+        links_ask(&r->links);
     }
 }
 
@@ -461,16 +565,9 @@ void node_central_finished(struct node_central *r)
     }
     r->working = false;
     central_set_busy(&r->c, r->c.since, after);
-    if (!r->c.begun) {
-        return; /* It says so when it stands. */
-    }
-    if (central_is_centre(&r->c)) {
-        central_idle(&r->c, r->c.self, after);
-        node_central_look_all(r);
-    } else if (node_central_say(r, r->c.plan.centre, WIRE_NOTE_IDLE,
-                                &(struct node_note){.round = after}) != OK) {
-        LOG_WRN("node", "no room to tell the centre that nobody is here any more");
-    }
+    node_central_idle(r, after);
+    r->carrying = true; /* To be looked at. */
+    node_central_pump(r);
 }
 
 void node_central_gathered(struct node_central *r, uint32_t chunk, uint64_t round)

@@ -56,6 +56,7 @@ struct node_central_stats {
     uint64_t passed_bytes;
     uint64_t stale;   /* Frames of another plan. */
     uint64_t refused; /* That could not be. */
+    uint64_t plans;   /* Proposed here. */
     uint64_t carried; /* Sums that counted in a later round than they were made for. */
     uint32_t epoch;
     uint32_t centre;

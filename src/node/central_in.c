@@ -87,6 +87,9 @@ static void in_enter(struct node_central *r, uint32_t chunk, uint64_t round,
     if (l->held_frames > 0) {
         loop_task_post(&l->drain);
     }
+    if (sync_version(&l->sync) + 1 == r->c.since) {
+        node_operate_newcomers(l); /* They were told from which round on they count. */
+    }
     in_say_have(r, chunk);
 }
 
@@ -126,6 +129,7 @@ void node_central_closed(struct node_central *r, uint32_t chunk)
     }
     if (k->fate.open == CENTRAL_STAYS) {
         r->stats.carried += k->aside.sum != NULL;
+        r->carrying = r->carrying || k->aside.sum != NULL;
         l->chunks[chunk]->accum = k->aside;
         k->aside = (struct table_accum){0};
         return;
@@ -223,6 +227,7 @@ void node_central_look(struct node_central *r, uint32_t chunk)
 
 void node_central_look_all(struct node_central *r)
 {
+    node_central_early(r); /* Nobody may have to be waited for any longer. */
     for (uint32_t i = 0; i < r->chunks_count; i++) {
         node_central_look(r, i);
     }
@@ -475,6 +480,17 @@ static enum err in_ask(struct node_central *r, uint32_t site, uint32_t chunk)
     return flow->due ? ERR_AGAIN : node_central_give(r, site, chunk);
 }
 
+static enum err in_busy(struct node_central *r, uint32_t site)
+{
+    const struct node_note note = {.round = central_busy(&r->c, site)};
+
+    if (node_central_say(r, site, WIRE_NOTE_SINCE, &note) != OK) {
+        links_ask(&r->links); /* It would wait for ever. */
+    }
+    node_central_look_all(r);
+    return OK;
+}
+
 static enum err in_note(struct node_central *r, const struct node_waiting *frame)
 {
     struct wire_note wire;
@@ -528,10 +544,7 @@ static enum err in_note(struct node_central *r, const struct node_waiting *frame
         }
         return OK;
     case WIRE_NOTE_BUSY:
-        return !central_is_centre(&r->c)
-                   ? OK
-                   : node_central_say(r, site, WIRE_NOTE_SINCE,
-                                      &(struct node_note){.round = central_busy(&r->c, site)});
+        return central_is_centre(&r->c) ? in_busy(r, site) : OK;
     case WIRE_NOTE_SINCE:
         r->asking = false;
         central_set_busy(&r->c, note.round, CENTRAL_EVER);

@@ -338,7 +338,7 @@ static void flow_asks(struct node_central *r)
                                        .chunk = table_store_chunk(r->lane->tables, chunk)};
 
         if (node_central_say(r, site, WIRE_NOTE_ASK, &note) != OK) {
-            LOG_WRN("node", "no room to ask a site for a chunk");
+            links_ask(&r->links); /* Else nobody gets it. */
         }
     }
 }

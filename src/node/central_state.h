@@ -8,6 +8,7 @@
 #include "node/far.h"
 #include "node/lane_state.h"
 #include "sync/bucket.h"
+#include "sync/links.h"
 
 enum {
     NODE_CENTRAL_TICK_MS = 50,
@@ -62,6 +63,9 @@ struct node_central {
     uint32_t sites;
     uint32_t ids[CENTRAL_SITES_MAX];            /* On the wire, by index: in the order of names. */
     struct node_far *far_at[CENTRAL_SITES_MAX]; /* NULL: this site. */
+    struct links links;
+    struct net_meter *meters; /* By far. */
+    bool *broken;             /* By far: a session was lost, and what was under way with it. */
     struct node_plan plan;
     struct node_flow flows[CENTRAL_SITES_MAX];
     struct list *passing; /* By far: chunks on their way to it; then notes, likewise. */
@@ -80,6 +84,8 @@ struct node_central {
     bool working;   /* Somebody was let in since it is busy. */
     bool looking;   /* At what waits. */
     bool close_due; /* Centre: there was no room to close a round. */
+    bool flushing;  /* A round for these is under way. */
+    bool carrying;  /* Sums wait for a round, and nobody is here to begin one. */
     int64_t stood_ns;
     bool started;
     uint8_t note[WIRE_NOTE_BYTES_MAX]; /* To write one. */
@@ -101,6 +107,23 @@ uint32_t node_central_index(const struct node_central *r, uint32_t id); /* CENTR
 void node_central_begin(struct node_central *r);                        /* Centre: if all stand. */
 void node_central_went(struct node_central *r);                         /* The plan began. */
 void node_central_stand(struct node_central *r);
+void node_central_idle(struct node_central *r, uint64_t after);
+void node_central_flush(struct node_central *r);
+
+void node_central_adopted(struct node_central *r, const struct node_plan *plan);
+
+/* central_plan.c: words and plans. */
+MUST_USE enum err node_central_plan_init(struct node_central *r);
+void node_central_plan_deinit(struct node_central *r);
+MUST_USE enum links_verdict node_central_plan_set(struct node_central *r,
+                                                  const struct node_plan *plan);
+void node_central_links(struct node_central *r);                   /* Say, look, propose. */
+void node_central_met(struct node_central *r, struct node_far *f); /* Tell it all there is. */
+void node_central_seen(struct node_central *r, struct node_far *f, bool up);
+MUST_USE enum err node_central_word(struct node_central *r, struct node_far *f,
+                                    const json_t *fields);
+MUST_USE enum err node_central_plan(struct node_central *r, struct node_far *f,
+                                    const json_t *fields);
 
 /* central_out.c */
 /* The way to a site: to or from the centre. False: there is none by this plan. */

@@ -25,6 +25,8 @@ enum node_operation {
     NODE_OP_SAVE = 8,   /* Worker or operator to a lane: make a checkpoint now. */
     NODE_OP_MEET = 9,   /* Lane to the lane of that number at another site: my terms and tables. */
     NODE_OP_COPY = 10,  /* The same: send me all that you have. */
+    NODE_OP_WORD = 11,  /* The same: what a site sees of its links. */
+    NODE_OP_PLAN = 12,  /* The same: who is the centre, and by which ways. */
 };
 
 enum {

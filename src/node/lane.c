@@ -31,6 +31,22 @@ bool node_lane_begun(const struct node_lane *l)
     return !l->fresh || l->restoring || l->begun_elsewhere;
 }
 
+enum { LANE_LIFE_US = 250000 };
+
+/* Quarters of a second since late 2023, so that every process has a later one, until 2040; a
+ * simulation counts its processes. The next quarter, and nothing is begun before it has come: two
+ * processes may start in the same one. */
+uint64_t node_lane_life(const struct node_lane *l)
+{
+    const struct node_lane_config *config = &l->config;
+    uint64_t mask = (UINT64_C(1) << (63 - MIRROR_LIFE_SHIFT)) - 1;
+    uint64_t life = config->wall_us != NULL
+                        ? (uint64_t)(config->wall_us() / LANE_LIFE_US) - UINT64_C(6799999999)
+                        : config->incarnation;
+
+    return (life & mask) == 0 ? 1 : life & mask;
+}
+
 /* Events of the endpoint. */
 
 static void lane_say_places(struct node_lane *l)

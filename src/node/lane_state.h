@@ -267,6 +267,8 @@ struct node_lane {
 /* Are there members, or were there some? */
 bool node_lane_begun(const struct node_lane *l);
 void node_lane_trace(struct node_lane *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* The number of this process among those of its site's lane: later ones have higher ones. */
+uint64_t node_lane_life(const struct node_lane *l);
 /* Make room in all that is kept by chunk. */
 MUST_USE enum err node_lane_add_table(struct node_lane *l, uint16_t id,
                                       const struct table_schema *schema);

@@ -12,26 +12,11 @@
 
 /* Making. */
 
-enum { MIRROR_LIFE_US = 250000 };
-
-/* Quarters of a second since late 2023, so that every process has a later one, until 2040; a
- * simulation counts its processes. The next quarter, and nothing is begun before it has come: two
- * processes may start in the same one. */
-static uint64_t mirror_life_of(const struct node_lane_config *config)
-{
-    uint64_t mask = (UINT64_C(1) << (63 - MIRROR_LIFE_SHIFT)) - 1;
-    uint64_t life = config->wall_us != NULL
-                        ? (uint64_t)(config->wall_us() / MIRROR_LIFE_US) - UINT64_C(6799999999)
-                        : config->incarnation;
-
-    return (life & mask) == 0 ? 1 : life & mask;
-}
-
 bool node_mirror_alive(const struct node_mirror *r)
 {
     const struct node_lane_config *config = &r->lane->config;
 
-    return config->wall_us == NULL || mirror_life_of(config) > r->m.config.life;
+    return config->wall_us == NULL || node_lane_life(r->lane) > r->m.config.life;
 }
 
 static void mirror_add_hubs(struct node_mirror *r)
@@ -62,7 +47,7 @@ static enum err mirror_build(struct node_mirror *r, struct err_text *text)
         .away_ns = b->away_ns,
         .majority = b->majority,
         .durable = r->lane->ack == NODE_ACK_STORED,
-        .life = mirror_life_of(&r->lane->config),
+        .life = node_lane_life(r->lane),
         .groups = b->groups,
         .stall_ns = b->stall_ns,
         .gather_ns = b->gather_ns,

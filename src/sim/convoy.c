@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-    CONVOY_STORM_MS = 6000,
+    CONVOY_STORM_MS = 15000,
     CONVOY_FAULT_EVERY_MS = 400,
     CONVOY_PATIENCE_S = 300, /* After which there must have been progress (I6), */
     CONVOY_SETTLE_S = 60,    /* and for the last rounds to close. */
@@ -39,10 +39,10 @@ struct convoy_site {
     float values[SIM_CONVOY_TABLES][CONVOY_ELEMENTS_MAX]; /* As seen last. */
 };
 
-/* What a round came to, at the first site that closed it. */
+/* What a round came to by a plan, at the first site that closed it. Sites that were left out may
+ * have closed it by the plan before, in another way: they take copies then. */
 struct convoy_round {
-    bool known;
-    uint32_t site;
+    uint32_t epoch; /* Zero: not known. */
     float values[CONVOY_ELEMENTS_MAX];
 };
 
@@ -78,7 +78,7 @@ static void convoy_choose(struct convoy *f, struct rng *rng)
     const struct sim_convoy_config *c = &f->config;
     uint64_t sites = 2 + rng_below(rng, SIM_CONVOY_SITES_MAX - 1);
     uint64_t delivery = rng_below(rng, 2) == 0 ? NODE_BROADCAST : NODE_PULL;
-    uint64_t clocks = 4 + rng_below(rng, 12);
+    uint64_t clocks = 4 + rng_below(rng, 30);
     bool ordered = rng_below(rng, 3) == 0;
 
     f->lanes = 1 + (uint32_t)rng_below(rng, 2);
@@ -147,7 +147,7 @@ static void convoy_choose_between(struct convoy *f, struct rng *rng)
 
     node_between_init(&b);
     b.central = true;
-    b.away_ns = (int64_t)(1 + rng_below(rng, 4)) * 1000000000;
+    b.away_ns = (int64_t)(1 + rng_below(rng, 10)) * 200000000;
     b.streams = (uint16_t)(1 + rng_below(rng, 3));
     convoy_plan(f, (uint32_t)rng_below(rng, f->sites_count), &b.plan);
     if (rng_below(rng, 2) == 0) {
@@ -174,21 +174,23 @@ static void convoy_choose_between(struct convoy *f, struct rng *rng)
     }
 }
 
-/* What a worker adds to an element in a clock. */
-static float convoy_update(uint32_t site, uint32_t rank, uint32_t table, uint32_t element,
-                           uint64_t clock)
+/* What a worker adds to an element, in every clock: one that was left out goes on with another
+ * clock than it computed for. */
+static float convoy_update(const struct convoy_site *s, uint32_t rank, uint32_t table,
+                           uint32_t element)
 {
-    uint64_t mixed = (clock * 31 + site * 7 + rank) * 131 + table * 61 + element;
+    uint64_t mixed = (s->convoy->config.seed * 31 + s->index * 7 + rank) * 131 + table * 61;
 
-    return (float)((mixed * UINT64_C(0x9E3779B97F4A7C15) >> 33) % 23) - 9;
+    return (float)(((mixed + element) * UINT64_C(0x9E3779B97F4A7C15) >> 33) % 23) - 9;
 }
 
-/* Does it touch a row of the second table? */
-static bool convoy_touches(uint32_t site, uint32_t rank, uint32_t row, uint64_t clock)
+/* Does it touch a row of the second table? Some touch none. */
+static bool convoy_touches(const struct convoy_site *s, uint32_t rank, uint32_t row)
 {
-    uint64_t mixed = clock * 131 + site * 17 + rank * 5 + row;
+    uint64_t mixed = s->convoy->config.seed * 131 + s->index * 17 + rank * 5;
+    uint64_t most = (mixed * UINT64_C(0x9E3779B97F4A7C15) >> 40) % 4;
 
-    return (mixed * UINT64_C(0x9E3779B97F4A7C15) >> 40) % 3 == 0;
+    return ((mixed + row) * UINT64_C(0x9E3779B97F4A7C15) >> 40) % 5 < most;
 }
 
 static void convoy_fill(struct sim_hand *h)
@@ -197,13 +199,13 @@ static void convoy_fill(struct sim_hand *h)
 
     h->rows_count = 0;
     for (uint32_t i = 0; i < table_elements(&h->job->schemas[0]); i++) {
-        h->values[0][i] = convoy_update(s->index, h->number, 0, i, h->clock);
+        h->values[0][i] = convoy_update(s, h->number, 0, i);
     }
     for (uint32_t r = 0; r < SIM_HAND_ROWS; r++) {
-        if (convoy_touches(s->index, h->number, r, h->clock)) {
+        if (convoy_touches(s, h->number, r)) {
             for (uint32_t k = 0; k < SIM_HAND_WIDTH; k++) {
                 h->values[1][h->rows_count * SIM_HAND_WIDTH + k] =
-                    convoy_update(s->index, h->number, 1, r * SIM_HAND_WIDTH + k, h->clock);
+                    convoy_update(s, h->number, 1, r * SIM_HAND_WIDTH + k);
             }
             h->rows[h->rows_count++] = r;
         }
@@ -243,6 +245,13 @@ static void convoy_break(struct convoy *f, const char *what, const struct convoy
     }
 }
 
+static struct node_lane *convoy_lane(struct convoy_site *s, uint32_t table)
+{
+    struct convoy *f = s->convoy;
+
+    return sim_cluster_lane(s->cluster, table_chunk_shard((uint16_t)table, 0, f->lanes) % f->lanes);
+}
+
 static void convoy_taken(uint16_t table, uint32_t chunk, uint32_t rank, uint64_t incarnation,
                          uint64_t clock, void *user)
 {
@@ -250,9 +259,10 @@ static void convoy_taken(uint16_t table, uint32_t chunk, uint32_t rank, uint64_t
 
     (void)chunk;
     (void)incarnation;
+    (void)clock;
     for (uint32_t i = 0; i < table_elements(&s->convoy->schemas[table]); i++) {
-        if (table == 0 || convoy_touches(s->index, rank, i / SIM_HAND_WIDTH, clock)) {
-            s->taken[table][i] += (double)convoy_update(s->index, rank, table, i, clock);
+        if (table == 0 || convoy_touches(s, rank, i / SIM_HAND_WIDTH)) {
+            s->taken[table][i] += (double)convoy_update(s, rank, table, i);
         }
     }
 }
@@ -262,6 +272,7 @@ static void convoy_closed(uint16_t table, uint32_t chunk, uint64_t version, cons
 {
     struct convoy_site *s = user;
     struct convoy *f = s->convoy;
+    struct node_central_stats stats;
     struct convoy_round *round;
 
     (void)chunk;
@@ -270,10 +281,10 @@ static void convoy_closed(uint16_t table, uint32_t chunk, uint64_t version, cons
         convoy_break(f, "more rounds than there is room for", s, table, version);
         return;
     }
+    node_central_stats(node_lane_central(convoy_lane(s, table)), &stats);
     round = &f->rounds[table][version];
-    if (!round->known) {
-        round->known = true;
-        round->site = s->index;
+    if (round->epoch != stats.epoch) {
+        round->epoch = stats.epoch;
         memcpy(round->values, values, count * sizeof(*values));
         f->rounds_seen++;
     } else if (memcmp(round->values, values, count * sizeof(*values)) != 0) {
@@ -412,14 +423,22 @@ static bool convoy_all_done(const struct convoy *f)
     return true;
 }
 
-/* Each copy is the sum of all that was taken anywhere. */
+/* Processes die: without checkpoints what they had taken, and not sent, dies with them. */
+static bool convoy_mortal(const struct convoy *f)
+{
+    uint64_t deaths = UINT64_C(1) << SIM_FAULT_KILL | UINT64_C(1) << SIM_FAULT_POWER;
+
+    return (f->config.faults & deaths) != 0;
+}
+
+/* All copies are the same; and unless processes die, the sum of all that was taken anywhere. */
 static bool convoy_settled(const struct convoy *f, char *out, size_t size)
 {
     for (uint32_t t = 0; t < SIM_CONVOY_TABLES; t++) {
         for (uint32_t e = 0; e < table_elements(&f->schemas[t]); e++) {
-            double sum = 0;
+            double sum = convoy_mortal(f) ? (double)f->sites[0].values[t][e] : 0;
 
-            for (uint32_t i = 0; i < f->sites_count; i++) {
+            for (uint32_t i = 0; i < f->sites_count && !convoy_mortal(f); i++) {
                 sum += f->sites[i].taken[t][e];
             }
             for (uint32_t i = 0; i < f->sites_count; i++) {
@@ -508,6 +527,7 @@ static void convoy_sum(struct convoy *f, struct sim_convoy_result *r)
             r->totals.stale += s.stale;
             r->totals.refused += s.refused;
             r->totals.carried += s.carried;
+            r->totals.plans += s.plans;
         }
     }
     for (int i = 0; i < SIM_FAULT_KINDS; i++) {

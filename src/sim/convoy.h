@@ -1,6 +1,6 @@
 /* Convoys: several sites in one simulated world that close their rounds together, around a centre
  * (node/central.h), over links that not all of them have. Workers add whole numbers that follow
- * from who they are and the clock, so that after every event it can be told whether two sites
+ * from who they are, so that after every event it can be told whether two sites
  * differ in the same round (I2), and in the end whether every update that was taken counts, once
  * (I1, I8). Everything about a convoy and what goes wrong comes from a seed. */
 
@@ -23,7 +23,7 @@ struct sim_convoy_config {
     int delivery;   /* -1: by seed; else enum node_delivery. */
     uint64_t clocks;
     uint64_t faults;  /* Mask of enum sim_fault_kind; zero: none. */
-    int64_t storm_ns; /* How long; zero: 6 s. */
+    int64_t storm_ns; /* How long; zero: 15 s. */
     bool trace;
 };
 

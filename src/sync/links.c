@@ -297,6 +297,9 @@ static void links_keep(struct links *l, const struct links_word *word, uint64_t 
         s->up |= e->up ? links_bit(e->neighbour) : 0;
         *links_rate_of(l, word->site, e->neighbour) = e->bytes_per_s;
     }
+    if (l->paths[word->site].life == 0) {
+        l->paths[word->site].life = s->life; /* It is the one that the plan is for. */
+    }
     if (before.life == s->life && before.remembers && !s->remembers) {
         l->lost |= links_bit(word->site);
     }

@@ -55,8 +55,8 @@ struct links_word {
 
 /* A site's part in a plan. */
 struct links_path {
-    uint64_t life;                      /* Of the site, when the plan was made. */
-    uint32_t count;                     /* One: it is the centre. */
+    uint64_t life;  /* Of the site, when the plan was made; zero: not known, so the first one. */
+    uint32_t count; /* One: it is the centre. */
     uint32_t sites[LINKS_PATH_MAX];     /* From the site to the centre; none twice. */
     uint64_t rates[LINKS_PATH_MAX - 1]; /* Of the link behind each, likewise; zero: unknown. */
 };

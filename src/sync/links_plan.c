@@ -82,6 +82,9 @@ enum links_verdict links_plan_set(struct links *l, uint32_t epoch, uint32_t cent
     l->centre = centre;
     l->active = active;
     memcpy(l->paths, paths, l->sites * sizeof(*paths));
+    for (uint32_t s = 0; s < l->sites; s++) {
+        l->paths[s].life = l->paths[s].life == 0 ? l->list[s].life : l->paths[s].life;
+    }
     l->lost = 0;
     plan_satisfy(l);
     own->epoch = epoch;

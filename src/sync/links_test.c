@@ -547,6 +547,9 @@ static void test_a_later_life_than_is_known_here_is_no_need(void **state)
     word.remembers = false;
     hear(&word, 5);
     content(5, LINKS_NEVER);
+    paths[2].life = 0; /* Whoever is there, or comes first: but there was one already. */
+    assert_int_equal(links_plan_set(&l, 8, 0, 0xf, paths), LINKS_NEW);
+    content(5, LINKS_NEVER);
 }
 
 static void test_while_somebody_is_missing_others_wait_too(void **state)

@@ -1,0 +1,514 @@
+/* Plans of rounds around a centre: what sites see of their links is flooded, and whoever's turn it
+ * is (sync/links.h) makes another plan (plan/place_quick.h) when that is needed. */
+
+#include "base/mem.h"
+#include "net/meter.h"
+#include "node/central_state.h"
+#include "plan/place_quick.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PLAN_RATE_UNKNOWN UINT64_C(125000000) /* Bytes per second: nothing is known of it. */
+
+enum err node_central_plan_init(struct node_central *r)
+{
+    struct links_config config = links_config_default();
+
+    config.away_ns = (uint64_t)r->between->away_ns;
+    config.majority = r->between->majority;
+    r->meters = mem_calloc((size_t)r->sites + 1, sizeof(*r->meters));
+    r->broken = mem_calloc((size_t)r->sites + 1, sizeof(*r->broken));
+    if (r->meters == NULL || r->broken == NULL) {
+        return ERR_NOMEM;
+    }
+    return links_init(&r->links, r->sites, r->c.self, node_lane_life(r->lane), &config,
+                      (uint64_t)node_central_now(r));
+}
+
+void node_central_plan_deinit(struct node_central *r)
+{
+    links_deinit(&r->links);
+    mem_free(r->meters);
+    mem_free(r->broken);
+    r->meters = NULL;
+    r->broken = NULL;
+}
+
+static uint32_t plan_index(const struct node_central *r, const struct node_far *f)
+{
+    return node_central_index(r, f->id);
+}
+
+/* What a link carries by what the operator says, or a guess. */
+static uint64_t plan_said(const struct node_central *r, uint32_t a, uint32_t b)
+{
+    for (uint32_t i = 0; i < r->between->links_count; i++) {
+        const struct node_link *l = &r->between->links[i];
+
+        if ((l->a == a && l->b == b) || (l->a == b && l->b == a)) {
+            return l->bytes_per_s;
+        }
+    }
+    return PLAN_RATE_UNKNOWN;
+}
+
+/* A link was seen to carry so much when it was busy; or more than was said. What was seen counts
+ * for a while only: flows are paced, so a link that has recovered would not be seen to have. */
+void node_central_seen(struct node_central *r, struct node_far *f, bool up)
+{
+    uint32_t other = plan_index(r, f);
+    int64_t now_ns = node_central_now(r);
+    uint64_t rate = plan_said(r, r->c.self, other);
+    struct net_meter_reading reading;
+
+    links_set_up(&r->links, other, up, (uint64_t)now_ns);
+    if (!up) {
+        return;
+    }
+    (void)net_meter_look(&r->meters[f->index], f->out, now_ns);
+    if (net_meter_read(&r->meters[f->index], now_ns, &reading)) {
+        uint64_t seen = reading.bytes_per_s * r->lane->config.site.lanes;
+
+        rate = reading.at_least && seen < rate ? rate : seen;
+    }
+    links_set_rate(&r->links, other, rate);
+}
+
+/* Words. */
+
+static json_t *plan_word_to_json(const struct links_word *word)
+{
+    json_t *links = json_array();
+
+    for (uint32_t i = 0; i < word->count; i++) {
+        (void)json_array_append_new(links, json_pack("[i, b, I]", (int)word->entries[i].neighbour,
+                                                     (int)word->entries[i].up,
+                                                     (json_int_t)word->entries[i].bytes_per_s));
+    }
+    return json_pack("{s:i, s:I, s:I, s:I, s:I, s:b, s:o}", "site", (int)word->site, "life",
+                     (json_int_t)word->life, "number", (json_int_t)word->number, "epoch",
+                     (json_int_t)word->epoch, "top", (json_int_t)word->top, "remembers",
+                     (int)word->remembers, "links", links);
+}
+
+static bool plan_word_from_json(const json_t *fields, struct links_word *out)
+{
+    const json_t *links = json_object_get(fields, "links");
+    uint64_t site, number, epoch, top;
+
+    if (!node_json_u64(fields, "site", CENTRAL_SITES_MAX - 1, CENTRAL_SITES_MAX, &site) ||
+        !node_json_u64(fields, "life", INT64_MAX, 0, &out->life) ||
+        !node_json_u64(fields, "number", UINT32_MAX, 0, &number) ||
+        !node_json_u64(fields, "epoch", LINKS_EPOCH_LAST, 0, &epoch) ||
+        !node_json_u64(fields, "top", LINKS_EPOCH_LAST, 0, &top) ||
+        json_array_size(links) > LINKS_SITES_MAX - 1) {
+        return false;
+    }
+    out->site = (uint32_t)site;
+    out->number = (uint32_t)number;
+    out->epoch = (uint32_t)epoch;
+    out->top = (uint32_t)top;
+    out->remembers = json_is_true(json_object_get(fields, "remembers"));
+    out->count = (uint32_t)json_array_size(links);
+    for (uint32_t i = 0; i < out->count; i++) {
+        const json_t *entry = json_array_get(links, i);
+        json_int_t neighbour = json_integer_value(json_array_get(entry, 0));
+        json_int_t rate = json_integer_value(json_array_get(entry, 2));
+
+        if (json_array_size(entry) != 3 || neighbour < 0 || neighbour >= CENTRAL_SITES_MAX ||
+            rate < 0 || rate > (json_int_t)LINKS_RATE_MAX) {
+            return false;
+        }
+        out->entries[i] = (struct links_entry){.neighbour = (uint32_t)neighbour,
+                                               .up = json_is_true(json_array_get(entry, 1)),
+                                               .bytes_per_s = (uint64_t)rate};
+    }
+    return true;
+}
+
+/* To a neighbour, or to all of them but one. What finds no room is made up for when the session is
+ * another one: so end it. */
+static void plan_tell(struct node_central *r, struct node_far *f, uint16_t operation,
+                      const json_t *fields)
+{
+    if (f->up && node_control_send(f->out, r->lane->pool, operation, 0, fields) != OK) {
+        net_peer_close(f->out, "no room to tell what the network is like");
+    }
+}
+
+static void plan_flood(struct node_central *r, const struct node_far *but, uint16_t operation,
+                       json_t *fields)
+{
+    for (uint32_t i = 1; i < r->fars.count && fields != NULL; i++) {
+        if (&r->fars.list[i] != but) {
+            plan_tell(r, &r->fars.list[i], operation, fields);
+        }
+    }
+    json_decref(fields);
+}
+
+enum err node_central_word(struct node_central *r, struct node_far *f, const json_t *fields)
+{
+    struct links_word word = {0};
+
+    if (!plan_word_from_json(fields, &word)) {
+        return ERR_PEER;
+    }
+    switch (links_take(&r->links, &word, (uint64_t)node_central_now(r))) {
+    case LINKS_NEW:
+        plan_flood(r, f, NODE_OP_WORD, plan_word_to_json(&word));
+        break;
+    case LINKS_WRONG:
+        return ERR_PEER;
+    case LINKS_OLD:
+        break;
+    }
+    node_central_links(r);
+    return OK;
+}
+
+/* Plans. */
+
+static json_t *plan_numbers(const uint64_t *numbers, uint32_t count)
+{
+    json_t *out = json_array();
+
+    for (uint32_t i = 0; i < count; i++) {
+        (void)json_array_append_new(out, json_integer((json_int_t)numbers[i]));
+    }
+    return out;
+}
+
+static json_t *plan_to_json(const struct node_central *r, const struct node_plan *plan)
+{
+    json_t *paths = json_array();
+
+    for (uint32_t i = 0; i < r->sites; i++) {
+        const struct node_path *path = &plan->paths[i];
+        uint64_t sites[NODE_PATH_SITES_MAX];
+
+        if ((plan->active >> i & 1) == 0) {
+            continue;
+        }
+        for (uint32_t k = 0; k < path->count; k++) {
+            sites[k] = path->sites[k];
+        }
+        (void)json_array_append_new(
+            paths, json_pack("{s:i, s:I, s:I, s:o, s:o}", "site", (int)i, "life",
+                             (json_int_t)path->life, "rate", (json_int_t)path->bytes_per_s, "sites",
+                             plan_numbers(sites, path->count), "rates",
+                             plan_numbers(path->rates, path->count == 0 ? 0 : path->count - 1)));
+    }
+    return json_pack("{s:I, s:i, s:o}", "epoch", (json_int_t)plan->epoch, "centre",
+                     (int)plan->centre, "paths", paths);
+}
+
+static bool plan_read_numbers(const json_t *list, uint64_t max, uint32_t count, uint64_t *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        json_int_t value = json_integer_value(json_array_get(list, i));
+
+        if (value < 0 || (uint64_t)value > max) {
+            return false;
+        }
+        out[i] = (uint64_t)value;
+    }
+    return json_array_size(list) == count;
+}
+
+/* From the site to the centre, nobody twice. */
+static bool plan_path_valid(const struct node_path *path, uint32_t site, uint32_t centre)
+{
+    for (uint32_t i = 0; i < path->count; i++) {
+        for (uint32_t k = 0; k < i; k++) {
+            if (path->sites[i] == path->sites[k]) {
+                return false;
+            }
+        }
+    }
+    return site == centre ? path->count == 0
+                          : path->count >= 2 && path->sites[0] == site &&
+                                path->sites[path->count - 1] == centre;
+}
+
+static bool plan_path_from_json(const struct node_central *r, const json_t *fields,
+                                struct node_plan *plan)
+{
+    const json_t *list = json_object_get(fields, "sites");
+    uint64_t sites[NODE_PATH_SITES_MAX];
+    struct node_path *path;
+    uint64_t site;
+    size_t count = json_array_size(list);
+
+    if (!node_json_u64(fields, "site", r->sites - 1, CENTRAL_SITES_MAX, &site) ||
+        site >= r->sites || (plan->active >> site & 1) != 0 || count > NODE_PATH_SITES_MAX) {
+        return false;
+    }
+    path = &plan->paths[site];
+    path->count = (uint32_t)count;
+    if (!node_json_u64(fields, "life", INT64_MAX, 0, &path->life) ||
+        !node_json_u64(fields, "rate", LINKS_RATE_MAX, 0, &path->bytes_per_s) ||
+        !plan_read_numbers(list, r->sites - 1, path->count, sites) ||
+        !plan_read_numbers(json_object_get(fields, "rates"), LINKS_RATE_MAX,
+                           path->count == 0 ? 0 : path->count - 1, path->rates)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < path->count; i++) {
+        path->sites[i] = (uint32_t)sites[i];
+    }
+    plan->active |= UINT64_C(1) << site;
+    return plan_path_valid(path, (uint32_t)site, plan->centre);
+}
+
+static bool plan_from_json(const struct node_central *r, const json_t *fields,
+                           struct node_plan *plan)
+{
+    const json_t *paths = json_object_get(fields, "paths");
+    uint64_t epoch, centre;
+
+    *plan = (struct node_plan){0};
+    if (!node_json_u64(fields, "epoch", LINKS_EPOCH_LAST, 0, &epoch) || epoch == 0 ||
+        !node_json_u64(fields, "centre", r->sites - 1, CENTRAL_SITES_MAX, &centre) ||
+        centre >= r->sites) {
+        return false;
+    }
+    plan->epoch = (uint32_t)epoch;
+    plan->centre = (uint32_t)centre;
+    for (size_t i = 0; i < json_array_size(paths); i++) {
+        if (!plan_path_from_json(r, json_array_get(paths, i), plan)) {
+            return false;
+        }
+    }
+    return (plan->active >> plan->centre & 1) != 0;
+}
+
+/* As the machine that watches links has it. */
+enum links_verdict node_central_plan_set(struct node_central *r, const struct node_plan *plan)
+{
+    struct links_path paths[CENTRAL_SITES_MAX] = {0};
+
+    for (uint32_t i = 0; i < r->sites; i++) {
+        const struct node_path *path = &plan->paths[i];
+
+        paths[i].life = path->life;
+        paths[i].count = path->count == 0 ? 1 : path->count;
+        paths[i].sites[0] = i;
+        for (uint32_t k = 0; k < path->count; k++) {
+            paths[i].sites[k] = path->sites[k];
+            if (k + 1 < path->count) {
+                paths[i].rates[k] = path->rates[k];
+            }
+        }
+    }
+    return links_plan_set(&r->links, plan->epoch, plan->centre, plan->active, paths);
+}
+
+enum err node_central_plan(struct node_central *r, struct node_far *f, const json_t *fields)
+{
+    struct node_plan plan;
+
+    if (!plan_from_json(r, fields, &plan)) {
+        return ERR_PEER;
+    }
+    switch (node_central_plan_set(r, &plan)) {
+    case LINKS_NEW:
+        plan_flood(r, f, NODE_OP_PLAN, plan_to_json(r, &plan));
+        node_central_adopted(r, &plan);
+        break;
+    case LINKS_WRONG:
+        return ERR_PEER;
+    case LINKS_OLD:
+        break;
+    }
+    node_central_links(r);
+    return OK;
+}
+
+void node_central_met(struct node_central *r, struct node_far *f)
+{
+    for (uint32_t i = 0; i < r->sites; i++) {
+        struct links_word word;
+
+        if (links_word_get(&r->links, i, &word)) {
+            json_t *fields = plan_word_to_json(&word);
+
+            plan_tell(r, f, NODE_OP_WORD, fields);
+            json_decref(fields);
+        }
+    }
+    if (r->c.plan.epoch != 0) {
+        json_t *fields = plan_to_json(r, &r->plan);
+
+        plan_tell(r, f, NODE_OP_PLAN, fields);
+        json_decref(fields);
+    }
+}
+
+/* Making one. */
+
+/* As measured, or as is said. */
+static double plan_rate(const struct node_central *r, uint32_t a, uint32_t b)
+{
+    uint64_t measured = links_rate(&r->links, a, b);
+
+    return (double)(measured == 0 ? plan_said(r, a, b) : measured);
+}
+
+/* The network of the active sites; @site_of has the site of each node. */
+static enum err plan_graph(const struct node_central *r, uint64_t active, uint32_t *site_of,
+                           struct topo_graph **out, struct err_text *text)
+{
+    struct topo_node *nodes = mem_calloc(CENTRAL_SITES_MAX, sizeof(*nodes));
+    struct topo_edge *edges =
+        mem_calloc((size_t)CENTRAL_SITES_MAX * CENTRAL_SITES_MAX / 2, sizeof(*edges));
+    struct topo_graph g = {.nodes = nodes, .edges = edges, .duplex = TOPO_DUPLEX_FULL};
+    enum err rc = nodes == NULL || edges == NULL ? ERR_NOMEM : OK;
+
+    for (uint32_t i = 0; i < r->sites && rc == OK; i++) {
+        if ((active >> i & 1) != 0) {
+            (void)snprintf(nodes[g.nodes_count].id, sizeof(nodes[0].id), "%" PRIu32, i);
+            nodes[g.nodes_count].usd_per_hour = -1;
+            site_of[g.nodes_count++] = i;
+        }
+    }
+    for (uint32_t i = 0; i < g.nodes_count; i++) {
+        for (uint32_t k = 0; k < i; k++) {
+            if (links_joined(&r->links, site_of[i], site_of[k])) {
+                edges[g.edges_count++] =
+                    (struct topo_edge){.a = k,
+                                       .b = i,
+                                       .mbps = plan_rate(r, site_of[i], site_of[k]) / 125e3,
+                                       .rtt_ms = -1,
+                                       .usd_per_gb = -1};
+            }
+        }
+    }
+    if (rc == OK) {
+        rc = topo_graph_create(&g, out, text);
+    }
+    mem_free(nodes);
+    mem_free(edges);
+    return rc;
+}
+
+/* Bytes that a site sends in a round, over all lanes. */
+static double plan_bytes(const struct node_central *r)
+{
+    double bytes = 0;
+
+    for (uint32_t i = 0; i < r->chunks_count; i++) {
+        bytes += (double)table_store_elements(r->lane->tables, i) * sizeof(float);
+    }
+    return bytes < 1 ? 1 : bytes * r->lane->config.site.lanes;
+}
+
+static void plan_fill(const struct node_central *r, const struct plan_quick *quick,
+                      const uint32_t *site_of, struct node_plan *plan)
+{
+    plan->centre = site_of[quick->server];
+    for (uint32_t i = 0; i < r->sites; i++) {
+        plan->paths[i].life = links_life(&r->links, i);
+    }
+    for (uint32_t f = 0; f < quick->flows_count; f++) {
+        const struct plan_place_flow *flow = &quick->flows[f];
+        struct node_path *path = &plan->paths[site_of[flow->from]];
+
+        path->bytes_per_s = (uint64_t)(flow->mbps * 125e3);
+        for (uint32_t k = 0; k <= flow->hops; k++) {
+            path->sites[path->count++] = site_of[flow->nodes[k]];
+            if (k < flow->hops) {
+                path->rates[k] =
+                    links_rate(&r->links, site_of[flow->nodes[k]], site_of[flow->nodes[k + 1]]);
+            }
+        }
+    }
+}
+
+/* The longest way fits into a frame. */
+static bool plan_fits(const struct plan_quick *quick)
+{
+    for (uint32_t f = 0; f < quick->flows_count; f++) {
+        if (quick->flows[f].hops >= NODE_PATH_SITES_MAX) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum err plan_make(const struct node_central *r, const struct links_wish *wish,
+                          struct node_plan *plan, struct err_text *text)
+{
+    uint32_t site_of[CENTRAL_SITES_MAX];
+    bool no_server[CENTRAL_SITES_MAX] = {false};
+    bool no_relay[CENTRAL_SITES_MAX] = {false};
+    struct plan_place_problem problem = {.bytes = plan_bytes(r),
+                                         .model = PLAN_PLACE_PIPELINED,
+                                         .duplex = TOPO_DUPLEX_FULL,
+                                         .paths = PLAN_PLACE_AUTO,
+                                         .server = PLAN_PLACE_NOWHERE,
+                                         .no_server = no_server,
+                                         .no_relay = no_relay};
+    uint32_t stay = PLAN_PLACE_NOWHERE;
+    struct topo_graph *graph = NULL;
+    struct plan_quick quick;
+    enum err rc = plan_graph(r, wish->active, site_of, &graph, text);
+
+    *plan = (struct node_plan){.epoch = wish->epoch, .active = wish->active};
+    for (uint32_t i = 0; rc == OK && i < graph->nodes_count; i++) {
+        no_server[i] =
+            (r->between->no_centre >> site_of[i] & 1) != 0 ||
+            (wish->why == LINKS_ASKED && central_is_unfit(&r->c) && site_of[i] == r->c.self);
+        no_relay[i] = (r->between->no_relay >> site_of[i] & 1) != 0;
+        stay = r->c.plan.epoch != 0 && site_of[i] == r->c.plan.centre ? i : stay;
+    }
+    if (rc == OK) {
+        problem.graph = graph;
+        rc = plan_place_quick(&problem, stay, r->between->move_gain, &quick, text);
+    }
+    if (rc == OK) {
+        rc = plan_fits(&quick) ? OK : err_text_set(text, ERR_TOO_BIG, "a way is too long");
+        if (rc == OK) {
+            plan_fill(r, &quick, site_of, plan);
+        }
+        plan_quick_deinit(&quick);
+    }
+    topo_graph_free(graph);
+    return rc;
+}
+
+static void plan_propose(struct node_central *r, const struct links_wish *wish)
+{
+    struct err_text text = {""};
+    struct node_plan plan;
+
+    if (plan_make(r, wish, &plan, &text) != OK) {
+        LOG_WRN("node", "no plan can be made: %s", text.text);
+        return;
+    }
+    if (node_central_plan_set(r, &plan) == LINKS_NEW) {
+        plan_flood(r, NULL, NODE_OP_PLAN, plan_to_json(r, &plan));
+        node_central_adopted(r, &plan);
+        r->stats.plans++;
+    }
+}
+
+void node_central_links(struct node_central *r)
+{
+    uint64_t now_ns = (uint64_t)node_central_now(r);
+    struct links_wish wish;
+
+    if (!r->started) {
+        return;
+    }
+    if (links_due(&r->links, now_ns)) {
+        struct links_word word;
+
+        links_say(&r->links, now_ns, &word);
+        plan_flood(r, NULL, NODE_OP_WORD, plan_word_to_json(&word));
+    }
+    if (links_look(&r->links, now_ns, &wish)) {
+        plan_propose(r, &wish);
+    }
+}
