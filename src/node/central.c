@@ -261,6 +261,19 @@ void node_central_adopted(struct node_central *r, const struct node_plan *plan)
     node_central_stand(r);
 }
 
+/* A site that knows nothing yet has the tables that others have: who would make them may be done.
+ */
+static void central_make_tables(struct node_central *r)
+{
+    for (uint32_t i = 1; i < r->fars.count && !r->c.alive; i++) {
+        struct node_far *f = &r->fars.list[i];
+
+        if (f->up && f->said != NULL && !node_meet_make_tables(f)) {
+            node_lane_trace(r->lane, "cannot make the tables of site %s", f->site.name);
+        }
+    }
+}
+
 void node_central_stand(struct node_central *r)
 {
     struct central_stand stand;
@@ -308,6 +321,17 @@ void node_central_begin(struct node_central *r)
 
 static void central_ask_for(struct node_central *r);
 
+/* A site that begins with what others have does not wait for all of its workers: some of them may
+ * be done. */
+void node_central_joined(struct node_central *r)
+{
+    for (uint32_t i = 0; i < r->chunks_count; i++) {
+        if (r->c.chunks[i].version > 0) {
+            sync_restart(&r->lane->sync);
+        }
+    }
+}
+
 /* Workers may be let in, and what waits may go. */
 void node_central_went(struct node_central *r)
 {
@@ -322,6 +346,8 @@ void node_central_went(struct node_central *r)
     node_central_look_all(r);
     node_central_pump(r);
     if (node_central_began(r)) {
+        sync_defer(&l->sync, r->c.since);
+        node_central_joined(r);
         node_restore_look(l);
         node_operate_newcomers(l);
         return;
@@ -353,7 +379,7 @@ static uint64_t central_owed(const struct node_central *r)
 }
 
 /* Nobody is here, and there are sums that have not counted: a round for them, in which there is
- * nothing else. Nobody is let in before it is over, so that nothing is added to what was sent. */
+ * nothing else. */
 void node_central_flush(struct node_central *r)
 {
     uint64_t round;
@@ -364,9 +390,7 @@ void node_central_flush(struct node_central *r)
     }
     round = central_owed(r);
     r->carrying = round != 0;
-    r->flushing = round != 0;
     if (round == 0) {
-        central_ask_for(r);
         return;
     }
     if (r->c.until < round) {
@@ -504,6 +528,7 @@ static void central_tick_due(struct loop_timer *timer, void *user)
         node_central_look_all(r);
     }
     if (now_ns - r->stood_ns >= (int64_t)NODE_CENTRAL_STAND_MS * 1000000) {
+        central_make_tables(r);
         node_central_stand(r);
     }
     node_central_pump(r);
@@ -517,19 +542,27 @@ bool node_central_began(const struct node_central *r)
     if (r == NULL) {
         return true;
     }
-    return central_is_whole(&r->c) && r->c.until == CENTRAL_EVER &&
-           sync_version(&r->lane->sync) + 1 >= r->c.since;
+    return central_is_whole(&r->c) && r->c.until == CENTRAL_EVER;
+}
+
+/* Whoever is let in from now on begins with that round, in all lanes as soon as can be: a worker
+ * goes on when the last one has let it in. */
+void node_central_busy(struct node_central *r, uint64_t since)
+{
+    r->asking = false;
+    central_set_busy(&r->c, since, CENTRAL_EVER);
+    sync_defer(&r->lane->sync, since);
+    node_operate_newcomers(r->lane);
 }
 
 void node_central_wanted(struct node_central *r)
 {
-    if (!r->c.begun || r->c.until == CENTRAL_EVER || r->asking || r->flushing) {
+    if (!r->c.begun || r->c.until == CENTRAL_EVER || r->asking) {
         return;
     }
     if (central_is_centre(&r->c)) {
-        central_set_busy(&r->c, central_busy(&r->c, r->c.self), CENTRAL_EVER);
+        node_central_busy(r, central_busy(&r->c, r->c.self));
         node_central_look_all(r);
-        node_operate_newcomers(r->lane);
     } else if (node_central_say(r, r->c.plan.centre, WIRE_NOTE_BUSY, &(struct node_note){0}) ==
                OK) {
         r->asking = true;

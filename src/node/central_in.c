@@ -87,9 +87,6 @@ static void in_enter(struct node_central *r, uint32_t chunk, uint64_t round,
     if (l->held_frames > 0) {
         loop_task_post(&l->drain);
     }
-    if (sync_version(&l->sync) + 1 == r->c.since) {
-        node_operate_newcomers(l); /* They were told from which round on they count. */
-    }
     in_say_have(r, chunk);
 }
 
@@ -379,6 +376,7 @@ static enum err in_whole(struct node_central *r, const struct wire_routed *route
         node_central_look(r, chunk);
     }
     if (node_central_began(r)) {
+        node_central_joined(r);
         node_restore_look(l);
         node_operate_newcomers(l);
     }
@@ -546,9 +544,7 @@ static enum err in_note(struct node_central *r, const struct node_waiting *frame
     case WIRE_NOTE_BUSY:
         return central_is_centre(&r->c) ? in_busy(r, site) : OK;
     case WIRE_NOTE_SINCE:
-        r->asking = false;
-        central_set_busy(&r->c, note.round, CENTRAL_EVER);
-        node_operate_newcomers(r->lane);
+        node_central_busy(r, note.round);
         return OK;
     default:
         return ERR_PEER;

@@ -84,7 +84,6 @@ struct node_central {
     bool working;   /* Somebody was let in since it is busy. */
     bool looking;   /* At what waits. */
     bool close_due; /* Centre: there was no room to close a round. */
-    bool flushing;  /* A round for these is under way. */
     bool carrying;  /* Sums wait for a round, and nobody is here to begin one. */
     int64_t stood_ns;
     bool started;
@@ -106,9 +105,11 @@ void node_central_pump(struct node_central *r);                         /* Soon.
 uint32_t node_central_index(const struct node_central *r, uint32_t id); /* CENTRAL_SITES_MAX. */
 void node_central_begin(struct node_central *r);                        /* Centre: if all stand. */
 void node_central_went(struct node_central *r);                         /* The plan began. */
+void node_central_joined(struct node_central *r);
 void node_central_stand(struct node_central *r);
 void node_central_idle(struct node_central *r, uint64_t after);
 void node_central_flush(struct node_central *r);
+void node_central_busy(struct node_central *r, uint64_t since);
 
 void node_central_adopted(struct node_central *r, const struct node_plan *plan);
 

@@ -108,6 +108,8 @@ void node_far_troubled(struct node_far *f, const char *text); /* Why it is not t
 /* far_meet.c */
 void node_meet_say(struct node_far *f);      /* Our terms and tables. */
 void node_meet_again(struct node_fars *set); /* There is one more table. */
+/* Make all tables that it has, under the same numbers, before workers do. False: not all. */
+MUST_USE bool node_meet_make_tables(struct node_far *f);
 MUST_USE enum err node_meet_control(struct node_far *f, const struct net_frame *frame, bool in);
 bool node_meet_is_it(struct node_far *f, struct net_peer *peer); /* Else the session is ended. */
 /* NULL: nobody that we know; it was told so. */

@@ -172,6 +172,34 @@ void node_meet_again(struct node_fars *set)
     }
 }
 
+/* A chunk of a table that is not here would have no place, and its copy comes once: the table is
+ * made as the other has it, under the same number, before workers do. */
+bool node_meet_make_tables(struct node_far *f)
+{
+    struct node_lane *l = f->set->lane;
+
+    for (size_t i = 0; i < json_array_size(f->said); i++) {
+        const json_t *table = json_array_get(f->said, i);
+        struct table_schema schema;
+        struct err_text text;
+        uint64_t id;
+
+        if (!node_json_u64(table, "id", TABLE_COUNT_MAX - 1, 0, &id)) {
+            return false;
+        }
+        if (f->tables[id] >= 0 || l->config.closed) { /* There are no others here. */
+            continue;
+        }
+        if (table_store_schema(l->tables, (uint16_t)id) != NULL ||
+            node_schema_from_json(table, &schema, &text) != OK ||
+            node_lane_add_table(l, (uint16_t)id, &schema) != OK) {
+            return false;
+        }
+        node_lane_trace(l, "makes table %s as site %s has it", schema.name, f->site.name);
+    }
+    return true;
+}
+
 /* The first lane of a site has told where the others are. */
 static enum err meet_found(struct node_far *f, const json_t *fields)
 {

@@ -661,6 +661,13 @@ struct node_mirror *node_lane_mirror(struct node_lane *l)
     return l->mirror;
 }
 
+const float *node_lane_values(const struct node_lane *l, uint16_t table, uint32_t chunk)
+{
+    uint32_t index = table_store_find(l->tables, table, chunk);
+
+    return index == TABLE_STORE_NONE ? NULL : table_store_values(l->tables, index);
+}
+
 struct node_central *node_lane_central(struct node_lane *l)
 {
     return l->central;

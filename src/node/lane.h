@@ -144,6 +144,9 @@ struct json_t *node_lane_status(struct node_lane *l);
 struct node_mirror *node_lane_mirror(struct node_lane *l);
 struct node_central *node_lane_central(struct node_lane *l);
 
+/* The values of a chunk; NULL: it is not here. For simulations. */
+const float *node_lane_values(const struct node_lane *l, uint16_t table, uint32_t chunk);
+
 /* What is held back of the sums of a chunk: NULL if nothing ever is. */
 const float *node_lane_held(const struct node_lane *l, uint16_t table, uint32_t chunk);
 

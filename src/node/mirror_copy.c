@@ -35,34 +35,6 @@ static struct node_far *copy_best(struct node_mirror *r)
     return best;
 }
 
-/* A chunk of a table that is not here would have no place, and its copy comes once: the table is
- * made as the other has it, under the same number, before workers do. */
-static bool copy_make_tables(struct node_mirror *r, const struct node_far *f)
-{
-    struct node_lane *l = r->lane;
-
-    for (size_t i = 0; i < json_array_size(f->said); i++) {
-        const json_t *table = json_array_get(f->said, i);
-        struct table_schema schema;
-        struct err_text text;
-        uint64_t id;
-
-        if (!node_json_u64(table, "id", TABLE_COUNT_MAX - 1, 0, &id)) {
-            return false;
-        }
-        if (f->tables[id] >= 0 || l->config.closed) { /* There are no others here. */
-            continue;
-        }
-        if (table_store_schema(l->tables, (uint16_t)id) != NULL ||
-            node_schema_from_json(table, &schema, &text) != OK ||
-            node_lane_add_table(l, (uint16_t)id, &schema) != OK) {
-            return false;
-        }
-        node_lane_trace(l, "makes table %s as site %s has it", schema.name, f->site.name);
-    }
-    return true;
-}
-
 /* First what it has; then, when that is known to fit, for all of it: chunks come by another session
  * than the answer, and could overtake it. */
 static bool copy_ask(struct node_mirror *r, struct node_far *f, bool go)
@@ -124,7 +96,7 @@ void node_far_copy_look(struct node_mirror *r)
         return;
     }
     from = copy_best(r);
-    if (from != NULL && copy_make_tables(r, from) && copy_ask(r, from, false)) {
+    if (from != NULL && node_meet_make_tables(from) && copy_ask(r, from, false)) {
         r->copy_from = from->index;
         r->copy_left = UINT64_MAX; /* Until it has answered. */
         node_lane_trace(r->lane, "asks site %s for a copy", from->site.name);

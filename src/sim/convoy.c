@@ -36,7 +36,6 @@ struct convoy_site {
     struct sim_hand workers[CONVOY_WORKERS_MAX];
     uint32_t workers_count;
     double taken[SIM_CONVOY_TABLES][CONVOY_ELEMENTS_MAX]; /* Sum of its workers' updates. */
-    float values[SIM_CONVOY_TABLES][CONVOY_ELEMENTS_MAX]; /* As seen last. */
 };
 
 /* What a round came to by a plan, at the first site that closed it. Sites that were left out may
@@ -234,6 +233,14 @@ static enum err convoy_regions(struct convoy *f, struct rng *rng, struct sim_reg
     return rc;
 }
 
+/* Processes die: without checkpoints what they had taken, and not sent, dies with them. */
+static bool convoy_mortal(const struct convoy *f)
+{
+    uint64_t deaths = UINT64_C(1) << SIM_FAULT_KILL | UINT64_C(1) << SIM_FAULT_POWER;
+
+    return (f->config.faults & deaths) != 0;
+}
+
 /* What lanes tell. */
 
 static void convoy_break(struct convoy *f, const char *what, const struct convoy_site *s,
@@ -276,7 +283,6 @@ static void convoy_closed(uint16_t table, uint32_t chunk, uint64_t version, cons
     struct convoy_round *round;
 
     (void)chunk;
-    memcpy(s->values[table], values, count * sizeof(*values));
     if (version >= CONVOY_ROUNDS_MAX) {
         convoy_break(f, "more rounds than there is room for", s, table, version);
         return;
@@ -287,24 +293,14 @@ static void convoy_closed(uint16_t table, uint32_t chunk, uint64_t version, cons
         round->epoch = stats.epoch;
         memcpy(round->values, values, count * sizeof(*values));
         f->rounds_seen++;
-    } else if (memcmp(round->values, values, count * sizeof(*values)) != 0) {
+    } else if (!convoy_mortal(f) && memcmp(round->values, values, count * sizeof(*values)) != 0) {
         convoy_break(f, "I2: the round has another result here", s, table, version);
     }
-}
-
-static void convoy_mirrored(uint16_t table, uint32_t chunk, const float *values, uint32_t count,
-                            void *user)
-{
-    struct convoy_site *s = user;
-
-    (void)chunk;
-    memcpy(s->values[table], values, count * sizeof(*values));
 }
 
 static const struct node_lane_witness convoy_witness = {
     .taken = convoy_taken,
     .closed = convoy_closed,
-    .mirrored = convoy_mirrored,
 };
 
 static enum err convoy_build_site(struct convoy *f, uint32_t index, struct sim_region *region,
@@ -423,32 +419,45 @@ static bool convoy_all_done(const struct convoy *f)
     return true;
 }
 
-/* Processes die: without checkpoints what they had taken, and not sent, dies with them. */
-static bool convoy_mortal(const struct convoy *f)
+/* What a site has, or NULL: its server is off, or has no such table yet. */
+static const float *convoy_values(struct convoy_site *s, uint32_t table)
 {
-    uint64_t deaths = UINT64_C(1) << SIM_FAULT_KILL | UINT64_C(1) << SIM_FAULT_POWER;
+    struct node_lane *l = convoy_lane(s, table);
 
-    return (f->config.faults & deaths) != 0;
+    return l == NULL ? NULL : node_lane_values(l, (uint16_t)table, 0);
 }
 
 /* All copies are the same; and unless processes die, the sum of all that was taken anywhere. */
-static bool convoy_settled(const struct convoy *f, char *out, size_t size)
+static bool convoy_agrees(struct convoy *f, uint32_t table, uint32_t element, char *out,
+                          size_t size)
+{
+    const float *first = convoy_values(&f->sites[0], table);
+    double sum = convoy_mortal(f) && first != NULL ? (double)first[element] : 0;
+
+    for (uint32_t i = 0; i < f->sites_count && !convoy_mortal(f); i++) {
+        sum += f->sites[i].taken[table][element];
+    }
+    for (uint32_t i = 0; i < f->sites_count; i++) {
+        const float *values = convoy_values(&f->sites[i], table);
+
+        if ((values == NULL) != (first == NULL) ||
+            (values != NULL && (double)values[element] != sum)) {
+            (void)snprintf(out, size,
+                           "I1: in the end site %s has %.0f in element %u of table %u, not %.0f",
+                           f->sites[i].name, values == NULL ? 0 : (double)values[element], element,
+                           table, sum);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool convoy_settled(struct convoy *f, char *out, size_t size)
 {
     for (uint32_t t = 0; t < SIM_CONVOY_TABLES; t++) {
         for (uint32_t e = 0; e < table_elements(&f->schemas[t]); e++) {
-            double sum = convoy_mortal(f) ? (double)f->sites[0].values[t][e] : 0;
-
-            for (uint32_t i = 0; i < f->sites_count && !convoy_mortal(f); i++) {
-                sum += f->sites[i].taken[t][e];
-            }
-            for (uint32_t i = 0; i < f->sites_count; i++) {
-                if ((double)f->sites[i].values[t][e] != sum) {
-                    (void)snprintf(out, size,
-                                   "I1: in the end site %s has %.0f in element %u of table %u: "
-                                   "workers added %.0f",
-                                   f->sites[i].name, (double)f->sites[i].values[t][e], e, t, sum);
-                    return false;
-                }
+            if (!convoy_agrees(f, t, e, out, size)) {
+                return false;
             }
         }
     }

@@ -137,6 +137,11 @@ void sync_restart(struct sync *s)
     s->started = true;
 }
 
+void sync_defer(struct sync *s, uint64_t clock)
+{
+    s->seen = clock > s->seen + 1 ? clock - 1 : s->seen;
+}
+
 void sync_restore(struct sync *s, uint32_t chunk, uint64_t version)
 {
     CHECK(chunk < s->chunks_count && s->members_count == 0);

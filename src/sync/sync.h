@@ -190,6 +190,9 @@ static inline int64_t sync_deadline(const struct sync *s)
 /* After a restart: the site has begun long ago, nobody waits for members_min. */
 void sync_restart(struct sync *s);
 
+/* Whoever joins from now on begins with this clock, or a later one. */
+void sync_defer(struct sync *s, uint64_t clock);
+
 /* After a restart, before anybody has joined: what the chunk holds. */
 void sync_restore(struct sync *s, uint32_t chunk, uint64_t version);
 

@@ -18,26 +18,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEDS = 500, SEEDS_LONG = 2000, CALM_SEEDS = 200, GOLDEN_SEEDS = 20 };
+enum { SEEDS = 500, SEEDS_LONG = 2000, CALM_SEEDS = 200, DEATH_SEEDS = 200, GOLDEN_SEEDS = 20 };
 
 #define GOLDEN STRAIT_SOURCE_DIR "/tests/sim/convoy.hashes"
 
 /* Everything but deaths of processes and what disks do: nobody has one. */
-#define STORM                                                                                      \
-    ((UINT64_C(1) << SIM_FAULT_DISK_FULL) - 1 -                                                    \
-     (UINT64_C(1) << SIM_FAULT_KILL | UINT64_C(1) << SIM_FAULT_POWER))
+#define DEATHS (UINT64_C(1) << SIM_FAULT_KILL | UINT64_C(1) << SIM_FAULT_POWER)
+#define STORM ((UINT64_C(1) << SIM_FAULT_DISK_FULL) - 1 - DEATHS)
+
+static void run_config(const struct sim_convoy_config *config, struct sim_convoy_result *result)
+{
+    struct err_text text = {""};
+
+    if (sim_convoy_run(config, result, &text) != OK) {
+        fail_msg("seed %" PRIu64 ": %s", config->seed, text.text);
+    }
+    if (result->verdict[0] != '\0') {
+        fail_msg("seed %" PRIu64 ", faults %" PRIx64 ": %s (%s)", config->seed, config->faults,
+                 result->verdict, result->about);
+    }
+}
 
 static void run(uint64_t seed, uint64_t faults, struct sim_convoy_result *result)
 {
     const struct sim_convoy_config config = {.seed = seed, .delivery = -1, .faults = faults};
-    struct err_text text = {""};
 
-    if (sim_convoy_run(&config, result, &text) != OK) {
-        fail_msg("seed %" PRIu64 ": %s", seed, text.text);
-    }
-    if (result->verdict[0] != '\0') {
-        fail_msg("seed %" PRIu64 ": %s (%s)", seed, result->verdict, result->about);
-    }
+    run_config(&config, result);
 }
 
 static void test_calm_convoys_need_no_more_than_their_rounds(void **state)
@@ -96,6 +102,27 @@ static void test_convoys_hold_and_everything_happens_in_them(void **state)
     }
 }
 
+/* Processes that die take with them what they have not sent; but copies stay the same, and rounds
+ * go on. */
+static void test_convoys_get_over_deaths(void **state)
+{
+    uint64_t killed = 0;
+    uint64_t wholes = 0;
+
+    (void)state;
+    for (uint64_t seed = 0; seed < DEATH_SEEDS; seed++) {
+        const struct sim_convoy_config config = {
+            .seed = seed, .sites = 4, .delivery = -1, .faults = STORM | DEATHS};
+        struct sim_convoy_result r;
+
+        run_config(&config, &r);
+        killed += r.fired[SIM_FAULT_KILL];
+        wholes += r.totals.wholes_taken;
+        sim_convoy_result_deinit(&r);
+    }
+    assert_true(killed > DEATH_SEEDS && wholes > DEATH_SEEDS / 4);
+}
+
 static void test_every_compiler_sees_the_same_convoys(void **state)
 {
     bool update = getenv("STRAIT_UPDATE_GOLDEN") != NULL;
@@ -130,6 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calm_convoys_need_no_more_than_their_rounds),
         cmocka_unit_test(test_convoys_hold_and_everything_happens_in_them),
+        cmocka_unit_test(test_convoys_get_over_deaths),
         cmocka_unit_test(test_every_compiler_sees_the_same_convoys),
     };
 
