@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SITES = 7, CHUNKS = 5, IDS = 4096, QUEUE = 4096, SEEDS = 2000 };
+enum { SITES = 7, CHUNKS = 5, IDS = 4096, QUEUE = 4096, SEEDS = 500, SEEDS_LONG = 4000 };
 
 /* Sums by number. */
 struct set {
@@ -740,7 +740,9 @@ static void run(uint32_t seed)
 
 static void nothing_is_lost_and_nothing_counts_twice(void **state)
 {
-    uint32_t seeds = getenv("STRAIT_VALGRIND") != NULL ? 20 : SEEDS;
+    uint32_t seeds = getenv("STRAIT_VALGRIND") != NULL ? 20
+                     : getenv("STRAIT_LONG") != NULL   ? SEEDS_LONG
+                                                       : SEEDS;
 
     (void)state;
     for (uint32_t seed = 0; seed < seeds; seed++) {
