@@ -748,6 +748,9 @@ static void nothing_is_lost_and_nothing_counts_twice(void **state)
     for (uint32_t seed = 0; seed < seeds; seed++) {
         run(seed);
     }
+    if (seeds < SEEDS) {
+        return; /* Too few for everything to happen. */
+    }
     for (uint32_t i = 0; i < KINDS; i++) {
         assert_true(t.seen[i] > seeds);
     }
