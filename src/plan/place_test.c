@@ -377,7 +377,7 @@ static void without_time_the_answer_has_a_gap(void **state)
     uint32_t open = 0;
 
     (void)state;
-    for (uint32_t seed = 0; seed < testing_graphs(20); seed++) {
+    for (uint32_t seed = 0; seed < testing_graphs(80); seed++) {
         struct plan_place_answer a;
         struct topo_graph *g;
         struct rng rng;
