@@ -202,7 +202,7 @@ void node_central_grown(struct node_central *r, uint32_t count)
 /* Plans. */
 
 /* A hash of what tables there are: sites with others cannot go together. */
-static uint64_t central_tables(const struct node_central *r)
+uint64_t node_central_tables(const struct node_central *r)
 {
     const struct node_lane *l = r->lane;
     uint64_t hash = 0;
@@ -290,7 +290,7 @@ void node_central_stand(struct node_central *r)
         }
         return;
     }
-    size = node_stand_write(&stand, central_tables(r), r->note);
+    size = node_stand_write(&stand, node_central_tables(r), r->note);
     if (node_central_say_bytes(r, r->c.plan.centre, WIRE_NOTE_STAND, r->note, size) != OK) {
         node_lane_trace(r->lane, "cannot tell the centre yet how it stands");
     }
@@ -523,6 +523,7 @@ static void central_tick_due(struct loop_timer *timer, void *user)
         node_central_seen(r, f, f->up && seen);
     }
     node_central_links(r);
+    node_central_early(r); /* What waited for memory, or room. */
     if (r->close_due) {
         r->close_due = false;
         node_central_look_all(r);

@@ -420,6 +420,11 @@ static enum err in_stand(struct node_central *r, const struct wire_note *wire, u
         return OK; /* Its workers, or ours, have not made all tables yet: it says so again. */
     }
     stand.epoch = wire->epoch;
+    if (rc == OK && tables != node_central_tables(r)) {
+        LOG_WRN("node", "a site has other tables than this one, or in another order: all sites "
+                        "must make them alike");
+        return OK; /* It says so again. */
+    }
     if (rc == OK) {
         rc = central_stood(&r->c, site, &stand);
     }
@@ -473,9 +478,10 @@ static enum err in_empty(struct node_central *r, const struct wire_note *wire, u
 /* The centre asks for a chunk whole. */
 static enum err in_ask(struct node_central *r, uint32_t site, uint32_t chunk)
 {
-    struct node_flow *flow = &r->flows[site];
-
-    return flow->due ? ERR_AGAIN : node_central_give(r, site, chunk);
+    if (site != r->c.plan.centre || central_is_centre(&r->c)) {
+        return ERR_PEER;
+    }
+    return r->flows[site].due ? ERR_AGAIN : node_central_give(r, site, chunk);
 }
 
 static enum err in_busy(struct node_central *r, uint32_t site)

@@ -107,6 +107,7 @@ void node_central_begin(struct node_central *r);                        /* Centr
 void node_central_went(struct node_central *r);                         /* The plan began. */
 void node_central_joined(struct node_central *r);
 void node_central_stand(struct node_central *r);
+uint64_t node_central_tables(const struct node_central *r); /* A hash of what tables there are. */
 void node_central_idle(struct node_central *r, uint64_t after);
 void node_central_flush(struct node_central *r);
 void node_central_busy(struct node_central *r, uint64_t since);

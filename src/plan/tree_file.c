@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/nearest.h"
+#include "topo/json.h"
 #include "topo/locate.h"
 #include "topo/topo.h"
 
@@ -44,27 +45,6 @@ static enum err file_fail(const struct file *f, const char *path, const char *ke
                         place.column, where, where[0] != '\0' ? ": " : "", what);
 }
 
-static const char *file_kind(const json_t *value)
-{
-    switch (json_typeof(value)) {
-    case JSON_OBJECT:
-        return "an object";
-    case JSON_ARRAY:
-        return "a list";
-    case JSON_STRING:
-        return "a text";
-    case JSON_INTEGER:
-    case JSON_REAL:
-        return "a number";
-    case JSON_TRUE:
-    case JSON_FALSE:
-        return "true or false";
-    case JSON_NULL:
-        break;
-    }
-    return "nothing";
-}
-
 /* @value is an object and has no other keys than @allowed, which ends with NULL. */
 static enum err file_object(const struct file *f, const char *path, const json_t *value,
                             const char *const *allowed)
@@ -73,7 +53,8 @@ static enum err file_object(const struct file *f, const char *path, const json_t
     json_t *member;
 
     if (!json_is_object(value)) {
-        return file_fail(f, path, NULL, "is %s, but has to be an object {...}", file_kind(value));
+        return file_fail(f, path, NULL, "is %s, but has to be an object {...}",
+                         topo_json_kind(value));
     }
     json_object_foreach((json_t *)value, key, member)
     {
@@ -97,7 +78,8 @@ static enum err file_cost(const struct file *f, const char *path, const char *ke
                           const json_t *value, double *out)
 {
     if (!json_is_number(value)) {
-        return file_fail(f, path, key, "is %s: write a number, without quotes", file_kind(value));
+        return file_fail(f, path, key, "is %s: write a number, without quotes",
+                         topo_json_kind(value));
     }
     if (!(json_number_value(value) >= 0 && json_number_value(value) <= PLAN_TREE_COST_MAX)) {
         return file_fail(f, path, key, "has to be from 0 to %.10g", PLAN_TREE_COST_MAX);
@@ -141,7 +123,7 @@ static enum err file_list(const struct file *f, const char *key, uint32_t most, 
                          "there are no %s: \"%s\" needs at least one", key, key);
     }
     if (!json_is_array(list)) {
-        return file_fail(f, "", key, "is %s, but has to be a list [...]", file_kind(list));
+        return file_fail(f, "", key, "is %s, but has to be a list [...]", topo_json_kind(list));
     }
     if (json_array_size(list) > most) {
         return file_fail(f, "", key, "has %zu entries: at most %u are allowed",
@@ -259,7 +241,8 @@ static enum err file_known(const struct file *f, const char *path, const json_t 
     json_t *value;
 
     if (!json_is_object(object)) {
-        return file_fail(f, path, NULL, "is %s, but has to be an object {...}", file_kind(object));
+        return file_fail(f, path, NULL, "is %s, but has to be an object {...}",
+                         topo_json_kind(object));
     }
     json_object_foreach((json_t *)object, key, value)
     {
