@@ -1,12 +1,13 @@
 /* A job without a model: so many bytes to move and so much time to compute per clock, with sums
  * that anybody can check.
  *
- * Element e of the table "model" has the weight 1 + e % 3, and each update adds the weight to each
- * element that it touches. So every element holds its weight times a whole number, the number of
- * updates that are in it; a lost, doubled or misplaced one shows. The objective is the mean of
- * these numbers: after t clocks of n workers it is n t (with rows of R: n t rows / R), exactly,
- * while an element holds less than 2^24, which is to say for five million updates. The loss of a
- * step is how many updates of earlier clocks its read missed: zero under a barrier. */
+ * Element e of the table "model" has the weight 1 + e % 3, in units of 2^-fine, and each update
+ * adds the weight to each element that it touches. So every element holds its weight times a whole
+ * number, the number of updates that are in it; a lost, doubled or misplaced one shows. The
+ * objective is the mean of these numbers: after t clocks of n workers it is n t (with rows of R: n
+ * t rows / R), exactly, while an element holds less than 2^24, which is to say for five million
+ * updates. The loss of a step is how many updates of earlier clocks its read missed: zero under a
+ * barrier. */
 
 #include "app/jobs.h"
 #include "app/option.h"
@@ -22,6 +23,7 @@ enum {
     SYNTHETIC_MB_MAX = 100 * 1000,
     SYNTHETIC_ELEMENTS_PER_MB = 1000 * 1000 / 4,
     SYNTHETIC_MS_MAX = 3600 * 1000,
+    SYNTHETIC_FINE_MAX = 20,
 };
 
 struct synthetic {
@@ -34,13 +36,15 @@ struct synthetic {
     uint32_t *touched_rows; /* As asked for last. */
     struct rng order;
     double seconds;
+    float unit;
 };
 
-static const char *const synthetic_keys[] = {"mb", "elements", "width", "rows", "compute_ms", NULL};
+static const char *const synthetic_keys[] = {"mb",   "elements",   "width", "rows",
+                                             "fine", "compute_ms", NULL};
 
-static float synthetic_weight(uint64_t element)
+static float synthetic_weight(const struct synthetic *s, uint64_t element)
 {
-    return (float)(1 + element % SYNTHETIC_WEIGHTS);
+    return s->unit * (float)(1 + element % SYNTHETIC_WEIGHTS);
 }
 
 static void synthetic_destroy(struct app *a)
@@ -85,9 +89,13 @@ static enum err synthetic_read_rest(struct synthetic *s, const struct app_config
                                     struct err_text *text)
 {
     uint32_t most = s->rows > UINT32_MAX ? UINT32_MAX : (uint32_t)s->rows;
+    uint32_t fine = 0;
     double ms = 0;
     enum err rc = app_option_u32(c, "rows", 0, 0, most, &s->touched, text);
 
+    if (rc == OK) {
+        rc = app_option_u32(c, "fine", 0, 0, SYNTHETIC_FINE_MAX, &fine, text);
+    }
     if (rc == OK) {
         rc = app_option_double(c, "compute_ms", 10, 0, SYNTHETIC_MS_MAX, &ms, text);
     }
@@ -101,6 +109,7 @@ static enum err synthetic_read_rest(struct synthetic *s, const struct app_config
                           c->data);
     }
     s->seconds = ms / 1000;
+    s->unit = 1.0F / (float)(1U << fine);
     return rc;
 }
 
@@ -193,11 +202,11 @@ static enum err synthetic_step(struct app *a, struct app_view *views, struct app
         uint64_t first = (v->rows == NULL ? i : v->rows[i]) * s->width;
 
         for (uint32_t k = 0; k < s->width; k++) {
-            update[k] = synthetic_weight(first + k);
+            update[k] = synthetic_weight(s, first + k);
         }
     }
     step->samples = 1;
-    step->loss_sum = v->rows == NULL ? due - (double)v->values[0] : 0;
+    step->loss_sum = v->rows == NULL ? due - (double)v->values[0] / (double)s->unit : 0;
     step->flops = 0;
     step->seconds = s->seconds;
     return OK;
@@ -212,7 +221,7 @@ static enum err synthetic_evaluate(struct app *a, const struct app_view *views,
 
     app_part(s->rows * s->width, s->rank, s->workers, &first, &end);
     for (uint64_t e = first; e < end; e++) {
-        double updates = (double)views[0].values[e] / (double)synthetic_weight(e);
+        double updates = (double)views[0].values[e] / (double)synthetic_weight(s, e);
 
         sum += updates;
         whole += updates >= 0 && updates == floor(updates);
@@ -233,6 +242,7 @@ const struct app_ops app_synthetic = {
                     "elements=0 the same in elements of 4 bytes; 0: see mb\n"
                     "width=64 elements of a row; the model has whole rows\n"
                     "rows=0 rows that a clock reads and updates; 0: all\n"
+                    "fine=0 updates are of units of 2^-fine: whole numbers are sent in less\n"
                     "compute_ms=10 time that a clock computes\n",
     .create = synthetic_create,
     .destroy = synthetic_destroy,

@@ -88,6 +88,34 @@ static enum err between_check_hubs(const struct node_between *b, const struct no
     return OK;
 }
 
+/* Rounds around a centre. */
+static enum err between_check_central(const struct node_between *b, const struct node_site *site,
+                                      struct err_text *text)
+{
+    uint32_t sites = b->others_count + 1;
+    uint64_t all = sites >= 64 ? UINT64_MAX : (UINT64_C(1) << sites) - 1;
+
+    if (!b->central) {
+        return OK;
+    }
+    if (site->sync.policy != &sync_bsp) {
+        return err_text_set(text, ERR_INVALID,
+                            "rounds around a centre have all workers of all sites in them: they go "
+                            "with barrier bsp, and site %s has %s",
+                            site->name, site->sync.policy->name);
+    }
+    if ((b->no_centre & all) == all) {
+        return err_text_set(text, ERR_INVALID, "no site may be the centre: allow one");
+    }
+    for (uint32_t i = 0; i < b->links_count; i++) {
+        if (b->links[i].a >= sites || b->links[i].b >= sites || b->links[i].a == b->links[i].b) {
+            return err_text_set(text, ERR_INVALID, "link %u is not between two of %u sites", i,
+                                sites);
+        }
+    }
+    return OK;
+}
+
 enum err node_between_check(const struct node_between *b, const struct node_site *site,
                             struct err_text *text)
 {
@@ -123,6 +151,9 @@ enum err node_between_check(const struct node_between *b, const struct node_site
         rc = between_check_hubs(b, site, text);
     }
     if (rc == OK) {
+        rc = between_check_central(b, site, text);
+    }
+    if (rc == OK) {
         rc = mirror_init(&probe, &config, b->group, text);
         if (rc == OK) {
             mirror_deinit(&probe);
@@ -150,8 +181,9 @@ static int between_order(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* All of them, this one too, in one order everywhere. */
-static json_t *between_sites(const struct node_between *b, const struct node_site *site)
+/* Those of @bits, this one too, in one order everywhere: that by which bits are counted. */
+static json_t *between_sites(const struct node_between *b, const struct node_site *site,
+                             uint64_t bits)
 {
     const char *names[MIRROR_SITES_MAX] = {site->name};
     json_t *out = json_array();
@@ -162,7 +194,9 @@ static json_t *between_sites(const struct node_between *b, const struct node_sit
     }
     qsort(names, b->others_count + 1, sizeof(names[0]), between_order);
     for (uint32_t i = 0; i <= b->others_count; i++) {
-        (void)json_array_append_new(out, json_string(names[i]));
+        if (i >= 64 || (bits >> i & 1) != 0) {
+            (void)json_array_append_new(out, json_string(names[i]));
+        }
     }
     return out;
 }
@@ -179,12 +213,20 @@ json_t *node_between_to_json(const struct node_between *b, const struct node_sit
             break;
         }
     }
-    return json_pack(
-        "{s:o, s:i, s:i, s:s, s:s, s:s, s:I, s:b, s:b, s:o}", "sites", between_sites(b, site),
-        "lanes", (int)site->lanes, "shards", (int)site->shards, "significance", filter, "grain",
-        codec_grain_name(b->filter.grain), "threshold", threshold, "staleness",
-        b->staleness == MIRROR_UNBOUNDED ? (json_int_t)-1 : (json_int_t)b->staleness, "barrier",
-        (int)b->barrier, "mean", (int)b->mean, "groups", between_groups(b, site));
+    if (b->central) {
+        return json_pack(
+            "{s:o, s:i, s:i, s:s, s:b, s:o, s:o}", "sites", between_sites(b, site, UINT64_MAX),
+            "lanes", (int)site->lanes, "shards", (int)site->shards, "deliver", "central",
+            "fixed_order", (int)site->sync.fixed_order, "no_centre",
+            between_sites(b, site, b->no_centre), "no_relay", between_sites(b, site, b->no_relay));
+    }
+    return json_pack("{s:o, s:i, s:i, s:s, s:s, s:s, s:s, s:I, s:b, s:b, s:o}", "sites",
+                     between_sites(b, site, UINT64_MAX), "lanes", (int)site->lanes, "shards",
+                     (int)site->shards, "deliver", "all", "significance", filter, "grain",
+                     codec_grain_name(b->filter.grain), "threshold", threshold, "staleness",
+                     b->staleness == MIRROR_UNBOUNDED ? (json_int_t)-1 : (json_int_t)b->staleness,
+                     "barrier", (int)b->barrier, "mean", (int)b->mean, "groups",
+                     between_groups(b, site));
 }
 
 /* As people write it; the caller frees it. NULL: it is not there, or no memory. */

@@ -84,6 +84,7 @@ struct node_between {
     struct node_plan plan; /* To begin with; no epoch: sites make one when they see each other. */
     const struct node_link *links; /* What is known of links before they are measured. */
     uint32_t links_count;
+    bool shared;        /* Both directions of a link share its rate. */
     uint64_t no_centre; /* Bits of sites that may not be the centre, ... */
     uint64_t no_relay;  /* ... or pass on what is for others. */
     double move_gain;   /* The centre moves if rounds become shorter by more than this part. */

@@ -694,9 +694,13 @@ enum err node_central_take(struct node_central *r, struct node_far *f,
         return in_mine(r, f, frame);
     }
     next = node_far_of(&r->fars, wire_route_site(&route, at + 1));
-    if (next == NULL || frame->header.epoch < r->c.plan.epoch) {
+    if (next == NULL || (r->between->no_relay >> r->c.self & 1) != 0) {
+        r->stats.refused++;
+        return ERR_PEER;
+    }
+    if (frame->header.epoch < r->c.plan.epoch) {
         r->stats.stale++;
-        return next == NULL ? ERR_PEER : OK;
+        return OK;
     }
     return node_central_pass(r, next, frame);
 }

@@ -48,7 +48,7 @@ static uint64_t plan_said(const struct node_central *r, uint32_t a, uint32_t b)
         const struct node_link *l = &r->between->links[i];
 
         if ((l->a == a && l->b == b) || (l->a == b && l->b == a)) {
-            return l->bytes_per_s;
+            return l->bytes_per_s == 0 ? PLAN_RATE_UNKNOWN : l->bytes_per_s;
         }
     }
     return PLAN_RATE_UNKNOWN;
@@ -356,6 +356,11 @@ static double plan_rate(const struct node_central *r, uint32_t a, uint32_t b)
     return (double)(measured == 0 ? plan_said(r, a, b) : measured);
 }
 
+static enum topo_duplex plan_duplex(const struct node_central *r)
+{
+    return r->between->shared ? TOPO_DUPLEX_SHARED : TOPO_DUPLEX_FULL;
+}
+
 /* The network of the active sites; @site_of has the site of each node. */
 static enum err plan_graph(const struct node_central *r, uint64_t active, uint32_t *site_of,
                            struct topo_graph **out, struct err_text *text)
@@ -363,7 +368,7 @@ static enum err plan_graph(const struct node_central *r, uint64_t active, uint32
     struct topo_node *nodes = mem_calloc(CENTRAL_SITES_MAX, sizeof(*nodes));
     struct topo_edge *edges =
         mem_calloc((size_t)CENTRAL_SITES_MAX * CENTRAL_SITES_MAX / 2, sizeof(*edges));
-    struct topo_graph g = {.nodes = nodes, .edges = edges, .duplex = TOPO_DUPLEX_FULL};
+    struct topo_graph g = {.nodes = nodes, .edges = edges, .duplex = plan_duplex(r)};
     enum err rc = nodes == NULL || edges == NULL ? ERR_NOMEM : OK;
 
     for (uint32_t i = 0; i < r->sites && rc == OK; i++) {
@@ -445,7 +450,7 @@ static enum err plan_make(const struct node_central *r, const struct links_wish 
     bool no_relay[CENTRAL_SITES_MAX] = {false};
     struct plan_place_problem problem = {.bytes = plan_bytes(r),
                                          .model = PLAN_PLACE_PIPELINED,
-                                         .duplex = TOPO_DUPLEX_FULL,
+                                         .duplex = plan_duplex(r),
                                          .paths = PLAN_PLACE_AUTO,
                                          .server = PLAN_PLACE_NOWHERE,
                                          .no_server = no_server,

@@ -207,8 +207,13 @@ static enum err server_copy_between(struct node_server *s)
     *b = *from;
     b->others = mem_calloc((size_t)from->others_count + 1, sizeof(*b->others));
     b->hubs = mem_calloc((size_t)from->hubs_count + 1, sizeof(*b->hubs));
-    if (b->others == NULL || b->hubs == NULL) {
+    s->links = mem_calloc((size_t)from->links_count + 1, sizeof(*s->links));
+    b->links = s->links;
+    if (b->others == NULL || b->hubs == NULL || s->links == NULL) {
         return ERR_NOMEM;
+    }
+    for (uint32_t i = 0; i < from->links_count; i++) {
+        s->links[i] = from->links[i];
     }
     for (uint32_t i = 0; i < from->others_count; i++) {
         b->others[i] = from->others[i];
@@ -296,6 +301,7 @@ void node_server_destroy(struct node_server *s)
     mailbox_destroy(s->answers, server_dropped);
     mem_free(s->between.others);
     mem_free(s->between.hubs);
+    mem_free(s->links);
     mem_free(s->lanes);
     mem_free(s);
 }

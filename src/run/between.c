@@ -11,7 +11,8 @@ struct run_betweens {
     uint32_t count;
     struct node_between *each;
     struct node_other_site *others; /* count - 1 of each. */
-    struct node_hubs *hubs;         /* The same for all. */
+    struct node_hubs *hubs;         /* The same for all, as are */
+    struct node_link *links;        /* these. */
     struct codec_filter filter;     /* Likewise. */
     struct run_library *library;    /* NULL: none is needed. */
 };
@@ -95,6 +96,9 @@ static void between_site(struct run_betweens *b, const struct run_file *f, uint3
             n->others_count++;
         }
     }
+    if (said->preset == RUN_CENTRAL) {
+        run_between_central(f, index, b->links, n);
+    }
 }
 
 /* Room for all of it; for one site there is nothing to be made. */
@@ -109,7 +113,9 @@ static enum err between_alloc(struct run_betweens *b, const struct run_file *f)
     b->each = mem_calloc(b->count, sizeof(*b->each));
     b->others = mem_calloc((size_t)b->count * (b->count - 1), sizeof(*b->others));
     b->hubs = mem_calloc(hubs == 0 ? 1 : hubs, sizeof(*b->hubs));
-    return b->each == NULL || b->others == NULL || b->hubs == NULL ? ERR_NOMEM : OK;
+    b->links = mem_calloc((size_t)f->between.central.joins_count + 1, sizeof(*b->links));
+    return b->each == NULL || b->others == NULL || b->hubs == NULL || b->links == NULL ? ERR_NOMEM
+                                                                                       : OK;
 }
 
 enum err run_betweens_create(const struct run_file *f, run_between_place *place, void *user,
@@ -149,6 +155,7 @@ void run_betweens_destroy(struct run_betweens *b)
         mem_free(b->each);
         mem_free(b->others);
         mem_free(b->hubs);
+        mem_free(b->links);
         run_library_close(b->library);
         mem_free(b);
     }

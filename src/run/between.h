@@ -28,4 +28,10 @@ const struct node_between *run_between_at(const struct run_betweens *b, uint32_t
  * smaller than what the budget is for. Zero: there is no limit. */
 uint64_t run_between_budget(const struct run_file *f, uint32_t site);
 
+/* What a site is told of rounds around a centre (between_central.c); @links have room for all of
+ * the file's. By how much this run's rates differ from those of plans. */
+void run_between_central(const struct run_file *f, uint32_t site, struct node_link *links,
+                         struct node_between *out);
+double run_between_factor(const struct run_file *f);
+
 #endif

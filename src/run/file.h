@@ -24,7 +24,7 @@ enum {
 
 enum run_barrier { RUN_BSP, RUN_SSP, RUN_TAP };
 enum run_order { RUN_ARRIVAL, RUN_FIXED };
-enum run_preset { RUN_GAIA, RUN_ASYNC };
+enum run_preset { RUN_GAIA, RUN_ASYNC, RUN_CENTRAL };
 enum run_flow { RUN_FLOW_SAID, RUN_FLOW_PARAMETER }; /* Preset of a site: none, parameter-flow. */
 enum run_threshold { RUN_BOTH, RUN_LOW, RUN_UP };    /* Which of a chain's two counts. */
 enum run_weight { RUN_MEAN, RUN_SUM };
@@ -95,6 +95,39 @@ struct run_circle {
     uint32_t hubs_count;
 };
 
+/* A link between two sites, by their indices. */
+struct run_join {
+    uint32_t a;
+    uint32_t b;
+    uint64_t bytes_per_s; /* In this run; zero: not known. */
+};
+
+/* A site's way to the centre. */
+struct run_way {
+    uint32_t *sites; /* From the site on, the centre included. */
+    uint32_t count;  /* Zero: it is the centre. */
+    double mbps;     /* At the rates of the map; zero: no limit. */
+};
+
+enum { RUN_NO_SITE = UINT32_MAX };
+
+/* Rounds around a centre; node/between.h and docs/RUNFILE.md say what each is. */
+struct run_central {
+    const char *centre_name; /* NULL: any. */
+    char **no_centre_names;
+    uint32_t no_centre_count;
+    char **no_relay_names;
+    uint32_t no_relay_count;
+    uint64_t no_centre; /* Bits of sites: all but the one that was named, or those that are. */
+    uint64_t no_relay;
+    double move_gain;
+    struct run_join *joins;
+    uint32_t joins_count;
+    bool shared;     /* Both directions of a link share its rate. */
+    uint32_t centre; /* Of the plan that was given; RUN_NO_SITE: none was. */
+    struct run_way *ways;
+};
+
 /* How sites share; node/between.h says what each is. */
 struct run_between {
     enum run_preset preset;
@@ -113,6 +146,7 @@ struct run_between {
     enum run_leave_out leave_out;
     struct run_circle *circles;
     uint32_t circles_count;
+    struct run_central central;
 };
 
 /* The inside of regions, at full size. */

@@ -136,8 +136,8 @@ static enum err between_figures(struct file_reader *r)
 
 /* Groups of sites. */
 
-static enum err between_site(const struct file_reader *r, const struct run_yaml *node,
-                             const char *path, uint32_t *index_out)
+enum err file_between_site(const struct file_reader *r, const struct run_yaml *node,
+                           const char *path, bool regions, uint32_t *index_out)
 {
     const struct run_file *f = r->f;
     struct nearest near;
@@ -149,6 +149,12 @@ static enum err between_site(const struct file_reader *r, const struct run_yaml 
             return OK;
         }
         nearest_offer(&near, f->parts[i].name);
+    }
+    for (uint32_t i = 0; i < f->parts_count && regions; i++) {
+        if (strcmp(f->parts[i].region_name, node->chars) == 0) {
+            *index_out = i;
+            return OK;
+        }
     }
     return file_fail_at(r, ERR_MALFORMED, node->place, path, "there is no site '%.40s': %s",
                         node->chars, nearest_hint(&near, "the sites are"));
@@ -173,7 +179,7 @@ static enum err between_circle(struct file_reader *r, uint32_t index, bool *take
         uint32_t site = 0;
 
         (void)snprintf(path.chars, sizeof(path.chars), "between.groups[%u].sites[%u]", index, i);
-        rc = between_site(r, file_find(r, path.chars), path.chars, &site);
+        rc = file_between_site(r, file_find(r, path.chars), path.chars, false, &site);
         if (rc == OK && taken[site]) {
             rc = file_fail(r, ERR_MALFORMED, path.chars,
                            "site '%s' is in group '%s' already: a site is in one group",
@@ -202,7 +208,7 @@ static enum err between_hub(const struct file_reader *r, uint32_t index,
                             "a hub has to be the name of a site, but is %s",
                             run_yaml_kind_name(node->kind));
     }
-    rc = between_site(r, node, path.chars, &site);
+    rc = file_between_site(r, node, path.chars, false, &site);
     if (rc == OK && f->parts[site].circle != index) {
         return file_fail_at(r, ERR_MALFORMED, node->place, path.chars,
                             "site '%s' is in group '%s': a hub is a site of its own group, '%s'",
@@ -420,8 +426,11 @@ static enum err between_budget(struct file_reader *r)
 
 enum err file_between_terms(struct file_reader *r)
 {
-    enum err rc = between_figures(r);
+    enum err rc = file_central(r);
 
+    if (rc == OK) {
+        rc = between_figures(r);
+    }
     return rc == OK ? between_circles(r) : rc;
 }
 

@@ -144,12 +144,28 @@ static void print_circle(const struct run_file *f, const struct run_circle *c, s
     text_add(out, "}\n");
 }
 
-void file_print_between(const struct run_file *f, struct text *out)
+/* Rounds around a centre have few of the choices. */
+static void print_between_central(const struct run_file *f, double factor, struct text *out)
+{
+    const struct run_between *b = &f->between;
+    struct units_text away;
+
+    text_addf(out, "between:\n  preset: %s\n  streams: %u\n  away: %s\n  leave_out: %s\n",
+              run_preset_name(b->preset), b->streams, units_time_print(b->away_ns, &away),
+              run_leave_out_name(b->leave_out));
+    file_print_central(f, factor, out);
+}
+
+void file_print_between(const struct run_file *f, double factor, struct text *out)
 {
     const struct run_between *b = &f->between;
     char filter[CODEC_FILTER_TEXT_BYTES];
     struct units_text away;
 
+    if (b->preset == RUN_CENTRAL) {
+        print_between_central(f, factor, out);
+        return;
+    }
     codec_filter_print(&b->filter, filter, sizeof(filter));
     text_addf(out, "between:\n  preset: %s\n  significance: ", run_preset_name(b->preset));
     print_word(filter, out);
@@ -198,7 +214,7 @@ static void print_sites(const struct run_file *f, struct text *out)
     for (uint32_t i = 0; i < f->parts_count; i++) {
         print_site(f, &f->parts[i], out);
     }
-    file_print_between(f, out);
+    file_print_between(f, 1, out);
     text_addf(out, "layout: %s\n", run_layout_name(f->layout));
     if (f->lan_region_said || f->layout == RUN_LAN || f->layout == RUN_CENTRALISED) {
         text_add(out, "lan_region: ");

@@ -19,7 +19,8 @@ static const cyaml_strval_t schema_barriers[] = {
 static const cyaml_strval_t schema_deliveries[] = {{"pull", NODE_PULL},
                                                    {"broadcast", NODE_BROADCAST}};
 static const cyaml_strval_t schema_orders[] = {{"arrival", RUN_ARRIVAL}, {"fixed", RUN_FIXED}};
-static const cyaml_strval_t schema_presets[] = {{"gaia", RUN_GAIA}, {"async", RUN_ASYNC}};
+static const cyaml_strval_t schema_presets[] = {
+    {"gaia", RUN_GAIA}, {"async", RUN_ASYNC}, {"central", RUN_CENTRAL}};
 static const cyaml_strval_t schema_flows[] = {{"parameter-flow", RUN_FLOW_PARAMETER}};
 static const cyaml_strval_t schema_thresholds[] = {
     {"both", RUN_BOTH}, {"low", RUN_LOW}, {"up", RUN_UP}};
@@ -119,11 +120,21 @@ static const cyaml_schema_field_t schema_between_fields[] = {
     CYAML_FIELD_SEQUENCE_COUNT("groups", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                                struct run_between, circles, circles_count, &schema_circle, 1,
                                MIRROR_GROUPS_MAX),
+    CYAML_FIELD_STRING_PTR("centre", OPTIONAL, struct run_between, central.centre_name, 0,
+                           CYAML_UNLIMITED),
+    CYAML_FIELD_SEQUENCE_COUNT("no_centre", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                               struct run_between, central.no_centre_names,
+                               central.no_centre_count, &schema_site_name, 0, MIRROR_SITES_MAX),
+    CYAML_FIELD_SEQUENCE_COUNT("no_relay", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                               struct run_between, central.no_relay_names, central.no_relay_count,
+                               &schema_site_name, 0, MIRROR_SITES_MAX),
+    CYAML_FIELD_IGNORE("move_gain", OPTIONAL),
+    CYAML_FIELD_IGNORE("plan", OPTIONAL),
     CYAML_FIELD_END,
 };
 
-/* What servers are told of sites (run/sites_file.h): "address" and "pace" are read from the tree.
- */
+/* What servers are told of sites (run/sites_file.h): "address", "pace" and "links" are read from
+ * the tree. */
 static const cyaml_schema_field_t schema_place_fields[] = {
     CYAML_FIELD_STRING_PTR("name", 0, struct run_site, name, 0, CYAML_UNLIMITED),
     CYAML_FIELD_IGNORE("address", 0),
@@ -147,6 +158,8 @@ static const cyaml_schema_value_t schema_place = {
 static const cyaml_schema_field_t schema_places_fields[] = {
     CYAML_FIELD_SEQUENCE_COUNT("sites", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct run_file,
                                sites, sites_count, &schema_place, 2, MIRROR_SITES_MAX),
+    CYAML_FIELD_IGNORE("links", OPTIONAL),
+    CYAML_FIELD_BOOL("shared", OPTIONAL, struct run_file, between.central.shared),
     CYAML_FIELD_MAPPING("between", OPTIONAL, struct run_file, between, schema_between_fields),
     CYAML_FIELD_MAPPING("budget", OPTIONAL, struct run_file, budget, schema_place_budget_fields),
     CYAML_FIELD_MAPPING("stop", OPTIONAL, struct run_file, stop, schema_place_stop_fields),

@@ -228,7 +228,8 @@ static enum err sites_members(struct file_reader *r, uint32_t index)
     return rc;
 }
 
-/* Shard s is on the same lane everywhere, and every site talks with every other one. */
+/* Shard s is on the same lane everywhere, and every site talks with every other one, unless some
+ * pass on what is for others. */
 static enum err sites_match(const struct file_reader *r, uint32_t index)
 {
     const struct run_file *f = r->f;
@@ -242,7 +243,7 @@ static enum err sites_match(const struct file_reader *r, uint32_t index)
                          "change its servers or their lanes",
                          p->name, p->lanes, f->parts[0].name, f->parts[0].lanes);
     }
-    for (uint32_t i = 0; i < index; i++) {
+    for (uint32_t i = 0; i < index && f->between.preset != RUN_CENTRAL; i++) {
         const struct run_site *o = &f->parts[i];
         bool there = topo_link_between(f->topo, p->region, o->region) != NULL;
         bool back = topo_link_between(f->topo, o->region, p->region) != NULL;

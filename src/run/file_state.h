@@ -113,7 +113,17 @@ MUST_USE enum err file_between(struct file_reader *r);
 
 /* Of that only how sites share, once .parts are known; and how it is printed (file_print.c). */
 MUST_USE enum err file_between_terms(struct file_reader *r);
-void file_print_between(const struct run_file *f, struct text *out);
+void file_print_between(const struct run_file *f, double factor, struct text *out);
+
+/* A site of that name among .parts, for what is at @node; also by its region if @regions
+ * (file_between.c). */
+MUST_USE enum err file_between_site(const struct file_reader *r, const struct run_yaml *node,
+                                    const char *path, bool regions, uint32_t *index_out);
+
+/* What belongs to preset central, and the links between sites; and how it is printed, with rates
+ * times @factor (file_central.c). */
+MUST_USE enum err file_central(struct file_reader *r);
+void file_print_central(const struct run_file *f, double factor, struct text *out);
 
 /* Other people's traffic (file_background.c), once members and regions are known. */
 MUST_USE enum err file_backgrounds(struct file_reader *r);

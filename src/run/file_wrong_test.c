@@ -396,14 +396,15 @@ static const struct wrong wrong_sites[] = {
     {BETWEEN, "between: {stale: 3}", "6:11: between.stale: no such key: did you mean 'staleness'?"},
     {BETWEEN, "between: {colour: 3}",
      "6:11: between.colour: no such key: there are preset, significance, grain, library, "
-     "threshold, goal, staleness, barrier, fresh, weight, streams, away, leave_out, groups"},
+     "threshold, goal, staleness, barrier, fresh, weight, streams, away, leave_out, groups, "
+     "centre, no_centre, no_relay, move_gain, plan"},
     {BETWEEN, "between: {significance: custom mine}",
      "6:25: between.significance: needs the library that has 'strait_significance_mine': write "
      "'library: PATH' beside it"},
     {BETWEEN, "between: {library: mine.so}",
      "6:20: between.library: is for 'significance: custom NAME': leave it out, or write that"},
     {BETWEEN, "between: {preset: giaa}",
-     "6:19: between.preset: 'giaa' is not one of gaia, async: did you mean 'gaia'?"},
+     "6:19: between.preset: 'giaa' is not one of gaia, async, central: did you mean 'gaia'?"},
     {BETWEEN, "between: {goal: fun}", "6:17: between.goal: 'fun' is not one of speed, cost"},
     {BETWEEN, "between: {weight: men}",
      "6:19: between.weight: 'men' is not one of mean, sum: did you mean 'mean'?"},

@@ -266,6 +266,25 @@ const struct node_between *run_sites_between(const struct run_sites *s)
 
 /* Printing. */
 
+static void sites_print_links(const struct run_file *f, struct text *out)
+{
+    const struct run_central *c = &f->between.central;
+    struct units_text rate;
+
+    text_add(out, "links:\n");
+    for (uint32_t i = 0; i < c->joins_count; i++) {
+        text_add(out, "  - {a: ");
+        text_add_json(out, f->sites[c->joins[i].a].name);
+        text_add(out, ", b: ");
+        text_add_json(out, f->sites[c->joins[i].b].name);
+        if (c->joins[i].bytes_per_s > 0) {
+            text_addf(out, ", rate: %s", units_rate_print(c->joins[i].bytes_per_s, &rate));
+        }
+        text_add(out, "}\n");
+    }
+    text_add(out, c->shared ? "shared: true\n" : "");
+}
+
 void run_sites_print(const struct run_file *f, uint32_t site, run_between_place *place, void *user,
                      struct text *out)
 {
@@ -283,7 +302,10 @@ void run_sites_print(const struct run_file *f, uint32_t site, run_between_place 
         text_add_json(out, net_address_format(&at, address));
         text_add(out, "}\n");
     }
-    file_print_between(f, out);
+    if (f->between.preset == RUN_CENTRAL) {
+        sites_print_links(f, out);
+    }
+    file_print_between(f, run_between_factor(f), out);
     if (budget > 0) {
         text_add(out, "budget: {max_gb: ");
         topo_print_number((double)budget * f->sites_count * f->lanes / 1e9, out);

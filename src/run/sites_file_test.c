@@ -108,7 +108,7 @@ static const struct wrong wrongs[] = {
     {"sites: 3\n", "1:8: sites: has to be a list, but is a text"},
     {"sites:\n" A, "2:3: sites: has 1 entries: write 2 to 64 of them"},
     {WHOLE "topology: a.json\n",
-     "5:1: topology: no such key: there are sites, between, budget, stop"},
+     "5:1: topology: no such key: there are sites, links, shared, between, budget, stop"},
     {"sites:\n" A "  - {name: tokyo}\n",
      "3:5: sites[1]: 'address' is missing: write address: tls://HOST:PORT"},
     {"sites:\n" A "  - {address: \"tls://h:1\"}\n",
