@@ -105,10 +105,15 @@ bool net_meter_step(struct net_meter *m, const struct net_meter_look *k)
         m->busy = m->waiting = m->edge = false;
         m->connections = k->connections;
         m->acked = k->acked;
+        m->given = k->given;
     }
     if (k->acked == 0) {
         return false;
     }
+    if (m->paced && k->waiting <= k->given - m->given) {
+        m->waiting = m->edge = false; /* All that was here at the last look has left. */
+    }
+    m->given = k->given;
     news = k->waiting > 0 ? meter_waiting(m, k) : meter_drained(m, k);
     m->acked = k->acked;
     return news;

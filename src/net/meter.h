@@ -36,8 +36,11 @@ struct net_meter_sample {
     int64_t at_ns; /* Zero: none. */
 };
 
-/* Fields are private to net/meter.c. Zero is a good beginning. */
+/* Fields are private to net/meter.c, but the first. Zero is a good beginning. */
 struct net_meter {
+    bool paced; /* What is sent is paced, so what waits at two looks may be gone in between: only
+                 * what can not be counts as waiting all the time. */
+    uint64_t given; /* At the last look. */
     uint64_t connections;
     uint64_t acked;      /* At the last look. */
     bool busy;           /* Not all has arrived that we know of, ... */

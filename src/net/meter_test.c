@@ -304,6 +304,29 @@ static void test_a_probe_counts_where_traffic_showed_nothing(void **state)
     assert_false(net_meter_read(&w.meter, w.now_ns, &r));
 }
 
+/* A link that is half full never is busy for long, whenever one looks; one that is too slow is. */
+static void test_what_is_paced_shows_a_rate_only_if_it_is_too_fast(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct wire half = wire_of(1000000, 80), full = wire_of(400000, 80);
+        struct net_meter_reading r;
+
+        half.meter.paced = full.meter.paced = true;
+        rng_init(&half.rng, seed);
+        rng_init(&full.rng, seed);
+        for (int i = 0; i < 100; i++) { /* 500 kB/s. */
+            wire_write(&half, 20000);
+            wire_run(&half, 40, 5);
+            wire_write(&full, 20000);
+            wire_run(&full, 40, 5);
+        }
+        assert_false(net_meter_read(&half.meter, half.now_ns, &r) && !r.at_least);
+        assert_false(reading(&full).at_least);
+        assert_in_range(reading(&full).bytes_per_s, 380000, 420000);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +343,7 @@ int main(void)
         cmocka_unit_test(test_other_connections_begin_anew),
         cmocka_unit_test(test_a_carrier_that_knows_nothing_says_nothing),
         cmocka_unit_test(test_a_probe_counts_where_traffic_showed_nothing),
+        cmocka_unit_test(test_what_is_paced_shows_a_rate_only_if_it_is_too_fast),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define PLAN_RATE_UNKNOWN UINT64_C(125000000) /* Bytes per second: nothing is known of it. */
+#define PLAN_GAIN_LEAST 0.05 /* Rounds that become shorter by less are not worth a new plan. */
+#define PLAN_BEGIN_S 1.0     /* What beginning anew takes, beside a round that is done again. */
 
 enum err node_central_plan_init(struct node_central *r)
 {
@@ -20,8 +22,12 @@ enum err node_central_plan_init(struct node_central *r)
     config.majority = r->between->majority;
     r->meters = mem_calloc((size_t)r->sites + 1, sizeof(*r->meters));
     r->broken = mem_calloc((size_t)r->sites + 1, sizeof(*r->broken));
-    if (r->meters == NULL || r->broken == NULL) {
+    r->believes = mem_calloc((size_t)r->sites + 1, sizeof(*r->believes));
+    if (r->meters == NULL || r->broken == NULL || r->believes == NULL) {
         return ERR_NOMEM;
+    }
+    for (uint32_t i = 0; i < r->sites; i++) {
+        r->meters[i].paced = true;
     }
     return links_init(&r->links, r->sites, r->c.self, node_lane_life(r->lane), &config,
                       (uint64_t)node_central_now(r));
@@ -32,8 +38,10 @@ void node_central_plan_deinit(struct node_central *r)
     links_deinit(&r->links);
     mem_free(r->meters);
     mem_free(r->broken);
+    mem_free(r->believes);
     r->meters = NULL;
     r->broken = NULL;
+    r->believes = NULL;
 }
 
 static uint32_t plan_index(const struct node_central *r, const struct node_far *f)
@@ -41,39 +49,47 @@ static uint32_t plan_index(const struct node_central *r, const struct node_far *
     return node_central_index(r, f->id);
 }
 
-/* What a link carries by what the operator says, or a guess. */
+/* What a link carries by what the operator says; zero: nothing is said. */
 static uint64_t plan_said(const struct node_central *r, uint32_t a, uint32_t b)
 {
     for (uint32_t i = 0; i < r->between->links_count; i++) {
         const struct node_link *l = &r->between->links[i];
 
         if ((l->a == a && l->b == b) || (l->a == b && l->b == a)) {
-            return l->bytes_per_s == 0 ? PLAN_RATE_UNKNOWN : l->bytes_per_s;
+            return l->bytes_per_s;
         }
     }
-    return PLAN_RATE_UNKNOWN;
+    return 0;
 }
 
-/* A link was seen to carry so much when it was busy; or more than was said. What was seen counts
- * for a while only: flows are paced, so a link that has recovered would not be seen to have. */
+/* What was seen of a link that was busy: of all lanes' traffic this is one's, and where both
+ * directions share a rate, they are busy at the same time. */
+static void plan_measure(struct node_central *r, struct node_far *f, int64_t now_ns)
+{
+    struct net_meter *meter = &r->meters[f->index];
+    struct net_meter_reading reading;
+
+    if (net_meter_look(meter, f->out, now_ns) && net_meter_read(meter, now_ns, &reading) &&
+        !reading.at_least) {
+        believe_measured(&r->believes[f->index],
+                         reading.bytes_per_s * r->lane->config.site.lanes *
+                             (r->between->shared ? 2 : 1),
+                         (uint64_t)now_ns);
+    }
+}
+
 void node_central_seen(struct node_central *r, struct node_far *f, bool up)
 {
     uint32_t other = plan_index(r, f);
     int64_t now_ns = node_central_now(r);
-    uint64_t rate = plan_said(r, r->c.self, other);
-    struct net_meter_reading reading;
 
     links_set_up(&r->links, other, up, (uint64_t)now_ns);
-    if (!up) {
-        return;
+    if (up) {
+        plan_measure(r, f, now_ns);
+        links_set_rate(
+            &r->links, other,
+            believe_rate(&r->believes[f->index], plan_said(r, r->c.self, other), (uint64_t)now_ns));
     }
-    (void)net_meter_look(&r->meters[f->index], f->out, now_ns);
-    if (net_meter_read(&r->meters[f->index], now_ns, &reading)) {
-        uint64_t seen = reading.bytes_per_s * r->lane->config.site.lanes;
-
-        rate = reading.at_least && seen < rate ? rate : seen;
-    }
-    links_set_rate(&r->links, other, rate);
 }
 
 /* Words. */
@@ -348,12 +364,12 @@ void node_central_met(struct node_central *r, struct node_far *f)
 
 /* Making one. */
 
-/* As measured, or as is said. */
+/* As both ends believe, or a guess. */
 static double plan_rate(const struct node_central *r, uint32_t a, uint32_t b)
 {
-    uint64_t measured = links_rate(&r->links, a, b);
+    uint64_t rate = links_rate(&r->links, a, b);
 
-    return (double)(measured == 0 ? plan_said(r, a, b) : measured);
+    return (double)(rate == 0 ? PLAN_RATE_UNKNOWN : rate);
 }
 
 static enum topo_duplex plan_duplex(const struct node_central *r)
@@ -409,9 +425,20 @@ static double plan_bytes(const struct node_central *r)
     return bytes < 1 ? 1 : bytes * r->lane->config.site.lanes;
 }
 
+/* Flows over links of which nothing is said, or which are much slower than that, are not paced:
+ * they are as fast as the link, and show what it carries. */
+static bool plan_is_as_said(const struct node_central *r, uint32_t a, uint32_t b)
+{
+    uint64_t said = plan_said(r, a, b);
+
+    return said > 0 && links_rate(&r->links, a, b) >= said / 2;
+}
+
 static void plan_fill(const struct node_central *r, const struct plan_quick *quick,
                       const uint32_t *site_of, struct node_plan *plan)
 {
+    bool paced;
+
     plan->centre = site_of[quick->server];
     for (uint32_t i = 0; i < r->sites; i++) {
         plan->paths[i].life = links_life(&r->links, i);
@@ -420,14 +447,17 @@ static void plan_fill(const struct node_central *r, const struct plan_quick *qui
         const struct plan_place_flow *flow = &quick->flows[f];
         struct node_path *path = &plan->paths[site_of[flow->from]];
 
-        path->bytes_per_s = (uint64_t)(flow->mbps * 125e3);
+        path->bytes_per_s = (uint64_t)(flow->mbps * 125e3 / (r->between->shared ? 2 : 1));
+        paced = true;
         for (uint32_t k = 0; k <= flow->hops; k++) {
             path->sites[path->count++] = site_of[flow->nodes[k]];
             if (k < flow->hops) {
                 path->rates[k] =
                     links_rate(&r->links, site_of[flow->nodes[k]], site_of[flow->nodes[k + 1]]);
+                paced = paced && plan_is_as_said(r, path->sites[k], site_of[flow->nodes[k + 1]]);
             }
         }
+        path->bytes_per_s = paced ? path->bytes_per_s : 0;
     }
 }
 
@@ -442,8 +472,46 @@ static bool plan_fits(const struct plan_quick *quick)
     return true;
 }
 
+/* How long a round takes by the plan that is followed, on the links as they are now. */
+static double plan_time(const struct node_central *r)
+{
+    const struct node_plan *plan = &r->plan;
+    double bytes = plan_bytes(r) * (r->between->shared ? 2 : 1), time_s = 0;
+
+    for (uint32_t i = 0; i < r->sites; i++) {
+        for (uint32_t k = i + 1; k < r->sites; k++) {
+            uint32_t flows = 0;
+            double one_s;
+
+            for (uint32_t f = 0; f < r->sites; f++) {
+                const struct node_path *path = &plan->paths[f];
+
+                for (uint32_t n = 1; n < path->count; n++) {
+                    uint32_t a = path->sites[n - 1], b = path->sites[n];
+
+                    flows += (a == i && b == k) || (a == k && b == i);
+                }
+            }
+            one_s = flows * bytes / plan_rate(r, i, k);
+            time_s = one_s > time_s ? one_s : time_s;
+        }
+    }
+    return time_s;
+}
+
+/* Is a plan that takes so long worth beginning anew, over the rest of the run? */
+static bool plan_pays(const struct node_central *r, double time_s)
+{
+    double now_s = plan_time(r), gain_s = now_s - time_s;
+    uint64_t done = sync_version(&r->lane->sync), clocks = r->between->clocks;
+
+    return gain_s > now_s * PLAN_GAIN_LEAST &&
+           (clocks == 0 ||
+            (clocks > done && gain_s * (double)(clocks - done) > now_s + PLAN_BEGIN_S));
+}
+
 static enum err plan_make(const struct node_central *r, const struct links_wish *wish,
-                          struct node_plan *plan, struct err_text *text)
+                          struct node_plan *plan, double *time_s, struct err_text *text)
 {
     uint32_t site_of[CENTRAL_SITES_MAX];
     bool no_server[CENTRAL_SITES_MAX] = {false};
@@ -476,6 +544,7 @@ static enum err plan_make(const struct node_central *r, const struct links_wish 
         rc = plan_fits(&quick) ? OK : err_text_set(text, ERR_TOO_BIG, "a way is too long");
         if (rc == OK) {
             plan_fill(r, &quick, site_of, plan);
+            *time_s = quick.time_s;
         }
         plan_quick_deinit(&quick);
     }
@@ -487,9 +556,14 @@ static void plan_propose(struct node_central *r, const struct links_wish *wish)
 {
     struct err_text text = {""};
     struct node_plan plan;
+    double time_s = 0;
 
-    if (plan_make(r, wish, &plan, &text) != OK) {
+    if (plan_make(r, wish, &plan, &time_s, &text) != OK) {
         LOG_WRN("node", "no plan can be made: %s", text.text);
+        return;
+    }
+    if (wish->why == LINKS_CHANGED && !plan_pays(r, time_s)) {
+        links_plan_keep(&r->links);
         return;
     }
     if (node_central_plan_set(r, &plan) == LINKS_NEW) {

@@ -7,6 +7,7 @@
 #include "node/central_note.h"
 #include "node/far.h"
 #include "node/lane_state.h"
+#include "sync/believe.h"
 #include "sync/bucket.h"
 #include "sync/links.h"
 
@@ -64,8 +65,9 @@ struct node_central {
     uint32_t ids[CENTRAL_SITES_MAX];            /* On the wire, by index: in the order of names. */
     struct node_far *far_at[CENTRAL_SITES_MAX]; /* NULL: this site. */
     struct links links;
-    struct net_meter *meters; /* By far. */
-    bool *broken;             /* By far: a session was lost, and what was under way with it. */
+    struct net_meter *meters; /* By far, as the next two. */
+    struct believe *believes;
+    bool *broken; /* A session was lost, and what was under way with it. */
     struct node_plan plan;
     struct node_flow flows[CENTRAL_SITES_MAX];
     struct list *passing; /* By far: chunks on their way to it; then notes, likewise. */

@@ -55,7 +55,8 @@ static void central_plan(const struct run_file *f, struct node_plan *plan)
 
         plan->active |= UINT64_C(1) << i;
         path->count = way->count;
-        path->bytes_per_s = (uint64_t)(way->mbps * run_between_factor(f) * 125e3);
+        path->bytes_per_s =
+            (uint64_t)(way->mbps * run_between_factor(f) * 125e3 / (c->shared ? 2 : 1));
         for (uint32_t k = 0; k < way->count; k++) {
             path->sites[k] = central_number(f, way->sites[k]);
             if (k > 0) {

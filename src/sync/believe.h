@@ -1,0 +1,47 @@
+/* What a link is taken to carry: what was measured, what is said of it, and for how long. Flows are
+ * paced at what is believed, so a link that has recovered is not seen to have: what was measured
+ * counts for a while, and then the link is tried again at what is said. If it is as slow as before,
+ * it counts for twice as long. */
+
+#ifndef SYNC_BELIEVE_H
+#define SYNC_BELIEVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BELIEVE_FIRST_NS UINT64_C(20000000000) /* At first it counts for so long, ... */
+#define BELIEVE_LAST_NS UINT64_C(640000000000) /* ... and never for longer than this. */
+
+struct believe {
+    uint64_t bytes_per_s; /* As measured last; zero: never. */
+    uint64_t until_ns;    /* It counts; then it is tried again ... */
+    uint64_t again_ns;    /* ... until then: slow once more, and it counts for longer. */
+    uint64_t hold_ns;     /* For how long. */
+};
+
+static inline bool believe_is_measured(const struct believe *b, uint64_t now_ns)
+{
+    return b->bytes_per_s > 0 && now_ns < b->until_ns;
+}
+
+/* A link that was busy all the time carried so much. */
+static inline void believe_measured(struct believe *b, uint64_t bytes_per_s, uint64_t now_ns)
+{
+    if (!believe_is_measured(b, now_ns)) {
+        bool again = b->bytes_per_s > 0 && now_ns < b->again_ns;
+
+        b->hold_ns = again ? b->hold_ns * 2 : BELIEVE_FIRST_NS;
+        b->hold_ns = b->hold_ns > BELIEVE_LAST_NS ? BELIEVE_LAST_NS : b->hold_ns;
+    }
+    b->bytes_per_s = bytes_per_s > 0 ? bytes_per_s : 1;
+    b->until_ns = now_ns + b->hold_ns;
+    b->again_ns = b->until_ns + b->hold_ns;
+}
+
+/* @said is zero if nothing is said. Zero: nothing is known. */
+static inline uint64_t believe_rate(const struct believe *b, uint64_t said, uint64_t now_ns)
+{
+    return believe_is_measured(b, now_ns) ? b->bytes_per_s : said;
+}
+
+#endif

@@ -1,0 +1,86 @@
+/* What a link is believed to carry, over time. */
+
+#include "sync/believe.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define S UINT64_C(1000000000)
+
+static void test_what_is_said_counts_until_something_was_measured(void **state)
+{
+    struct believe b = {0};
+
+    (void)state;
+    assert_int_equal(believe_rate(&b, 0, 5 * S), 0);
+    assert_int_equal(believe_rate(&b, 100, 5 * S), 100);
+    assert_false(believe_is_measured(&b, 5 * S));
+    believe_measured(&b, 40, 5 * S);
+    assert_true(believe_is_measured(&b, 5 * S));
+    assert_int_equal(believe_rate(&b, 100, 24 * S), 40);
+    assert_int_equal(believe_rate(&b, 100, 25 * S), 100); /* It is tried again. */
+}
+
+static void test_the_last_measure_counts_and_for_as_long_as_the_first(void **state)
+{
+    struct believe b = {0};
+
+    (void)state;
+    believe_measured(&b, 40, 5 * S);
+    believe_measured(&b, 30, 6 * S);
+    believe_measured(&b, 50, 15 * S);
+    assert_int_equal(believe_rate(&b, 100, 34 * S), 50);
+    assert_int_equal(believe_rate(&b, 100, 35 * S), 100);
+}
+
+static void test_a_link_that_stays_slow_is_tried_ever_more_rarely(void **state)
+{
+    static const uint64_t holds_s[] = {20, 40, 80, 160, 320, 640, 640};
+    struct believe b = {0};
+    uint64_t now = 7 * S;
+
+    (void)state;
+    for (uint32_t i = 0; i < sizeof(holds_s) / sizeof(holds_s[0]); i++) {
+        believe_measured(&b, 40, now);
+        assert_true(believe_is_measured(&b, now + holds_s[i] * S - 1));
+        assert_false(believe_is_measured(&b, now + holds_s[i] * S));
+        now += holds_s[i] * S + S;
+    }
+}
+
+static void test_a_link_that_was_well_for_long_is_tried_soon(void **state)
+{
+    struct believe b = {0};
+
+    (void)state;
+    believe_measured(&b, 40, S);
+    believe_measured(&b, 40, 22 * S);
+    believe_measured(&b, 40, 150 * S);
+    assert_true(believe_is_measured(&b, 169 * S));
+    assert_false(believe_is_measured(&b, 170 * S));
+}
+
+static void test_a_link_that_carries_nothing_is_known_to(void **state)
+{
+    struct believe b = {0};
+
+    (void)state;
+    believe_measured(&b, 0, S);
+    assert_int_equal(believe_rate(&b, 100, 2 * S), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_said_counts_until_something_was_measured),
+        cmocka_unit_test(test_the_last_measure_counts_and_for_as_long_as_the_first),
+        cmocka_unit_test(test_a_link_that_stays_slow_is_tried_ever_more_rarely),
+        cmocka_unit_test(test_a_link_that_was_well_for_long_is_tried_soon),
+        cmocka_unit_test(test_a_link_that_carries_nothing_is_known_to),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
