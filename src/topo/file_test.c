@@ -150,6 +150,16 @@ static const struct wrong wrongs[] = {
      "(both share it)"},
     {HEAD "\"duplex\": true}",
      "t.json:2:1: duplex: is true or false: write a text, such as \"shared\""},
+    {HEAD "\"duplex\": \"shared\", \"regions\": [\"eu\", \"us\"], \"links\": [\n"
+          " {\"from\": \"us\", \"to\": \"eu\", \"rate\": \"2mbit\", \"rtt\": \"1ms\"},\n"
+          " {\"from\": \"eu\", \"to\": \"us\", \"rate\": \"1mbit\", \"rtt\": \"1ms\"}]}",
+     "t.json:4:2: links[1]: has 1mbit from eu to us and 2mbit back, but with \"duplex\": "
+     "\"shared\" there is one rate for both"},
+    {HEAD "\"duplex\": \"shared\", \"regions\": [\"eu\", \"us\"], \"links\": [\n"
+          " {\"from\": \"us\", \"to\": \"eu\", \"rate\": \"2mbit\", \"rtt\": \"1ms\"}],\n"
+          " \"default_link\": {\"rate\": \"1mbit\", \"rtt\": \"1ms\"}}",
+     "t.json:3:2: links[0]: has 1mbit from eu to us and 2mbit back, but with \"duplex\": "
+     "\"shared\" there is one rate for both"},
     {HEAD "\"name\": NaN}",
      "t.json:2:11: not JSON: invalid token near 'NaN': write a finite number, "
      "or leave the key out"},
@@ -309,10 +319,11 @@ static void random_prices(struct rng *rng, struct topo_region *r)
 /* A topology with every kind of figure, by seed. */
 static struct topo *random_topo(struct rng *rng, uint32_t regions)
 {
+    bool shared = rng_chance(rng, 500000);
     struct topo *t = NULL;
 
     assert_int_equal(topo_create(&t), OK);
-    topo_duplex_set(t, rng_chance(rng, 500000) ? TOPO_DUPLEX_SHARED : TOPO_DUPLEX_FULL);
+    topo_duplex_set(t, shared ? TOPO_DUPLEX_SHARED : TOPO_DUPLEX_FULL);
     for (uint32_t i = 0; i < regions; i++) {
         struct topo_region r = {.placed = rng_chance(rng, 500000)};
 
@@ -335,6 +346,7 @@ static struct topo *random_topo(struct rng *rng, uint32_t regions)
             .priced = rng_chance(rng, 700000),
         };
 
+        l.bytes_per_s = shared ? 125000 : l.bytes_per_s; /* The same both ways. */
         l.price_nusd_per_gb =
             l.priced && rng_chance(rng, 900000) ? rng_below(rng, TOPO_PRICE_MAX_NUSD + 1) : 0;
 

@@ -643,6 +643,27 @@ static enum err read_duplex(struct read *r, const json_t *root)
     return OK;
 }
 
+/* What both directions share is one rate. */
+static enum err read_shared(struct read *r)
+{
+    struct units_text there, back;
+    struct read_path path;
+    uint32_t a, b;
+
+    if (topo_duplex(r->t) == TOPO_DUPLEX_FULL || !topo_link_uneven(r->t, &a, &b)) {
+        return OK;
+    }
+    /* One of both is not the default. */
+    (void)snprintf(path.chars, sizeof(path.chars), "links[%u]",
+                   (r->entries[a][b] != 0 ? r->entries[a][b] : r->entries[b][a]) - 1);
+    return read_fail(r, ERR_MALFORMED, path.chars, NULL,
+                     "has %s from %s to %s and %s back, but with \"duplex\": \"shared\" there is "
+                     "one rate for both",
+                     units_rate_print(topo_link_between(r->t, a, b)->bytes_per_s, &there),
+                     topo_region_at(r->t, a)->name, topo_region_at(r->t, b)->name,
+                     units_rate_print(topo_link_between(r->t, b, a)->bytes_per_s, &back));
+}
+
 static enum err read_root(struct read *r, const json_t *root)
 {
     static const char *const keys[] = {"strait_topology", "name",  "source",       "duplex", "lan",
@@ -667,7 +688,10 @@ static enum err read_root(struct read *r, const json_t *root)
     if (rc == OK) {
         rc = read_links(r, root);
     }
-    return rc == OK ? read_default(r, root) : rc;
+    if (rc == OK) {
+        rc = read_default(r, root);
+    }
+    return rc == OK ? read_shared(r) : rc;
 }
 
 enum err topo_read(const json_t *root, const struct topo_origin *origin, struct topo **topo_out,

@@ -280,6 +280,23 @@ const struct topo_link *topo_link_between(const struct topo *t, uint32_t from, u
     return own != NULL ? own : topo_default(t);
 }
 
+bool topo_link_uneven(const struct topo *t, uint32_t *a_out, uint32_t *b_out)
+{
+    for (uint32_t a = 0; a < t->regions_count; a++) {
+        for (uint32_t b = a + 1; b < t->regions_count; b++) {
+            const struct topo_link *there = topo_link_between(t, a, b);
+            const struct topo_link *back = topo_link_between(t, b, a);
+
+            if (there != NULL && back != NULL && there->bytes_per_s != back->bytes_per_s) {
+                *a_out = a;
+                *b_out = b;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 const struct topo_link *topo_default(const struct topo *t)
 {
     return t->has_default ? &t->fallback : NULL;

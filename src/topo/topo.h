@@ -101,7 +101,7 @@ MUST_USE enum err topo_lan_set(struct topo *t, const struct topo_link *link);
  * ERR_INVALID unless they are valid texts, ERR_TOO_BIG, ERR_NOMEM. */
 MUST_USE enum err topo_describe(struct topo *t, const char *name, const char *source);
 
-/* Of all links between regions. */
+/* Of all links between regions. What is shared has the same rate both ways: topo_link_uneven(). */
 void topo_duplex_set(struct topo *t, enum topo_duplex duplex);
 enum topo_duplex topo_duplex(const struct topo *t);
 
@@ -121,6 +121,9 @@ MUST_USE bool topo_region_price(const struct topo *t, uint32_t region, const cha
 /* The link from one region to another, the default link, or NULL if they are not joined; from a
  * region to itself the LAN. */
 const struct topo_link *topo_link_between(const struct topo *t, uint32_t from, uint32_t to);
+
+/* The first two regions that are joined both ways with different rates. False if there are none. */
+MUST_USE bool topo_link_uneven(const struct topo *t, uint32_t *a_out, uint32_t *b_out);
 
 /* The link that the pair has of its own, or NULL. */
 const struct topo_link *topo_link_own(const struct topo *t, uint32_t from, uint32_t to);
