@@ -22,7 +22,7 @@ enum err sim_background_begin(struct sim_background *b, struct sim_host *from, s
 {
     struct sim_world *w = from->world;
     struct sim_link *link = sim_link_between(w, from->region, to->region);
-    sim_link_id path[3];
+    sim_link_id path[SIM_FABRIC_PATH_LINKS_MAX];
     uint64_t cap;
     enum err rc;
 
@@ -34,11 +34,8 @@ enum err sim_background_begin(struct sim_background *b, struct sim_host *from, s
     if (bytes_per_s != 0 && (cap == 0 || bytes_per_s < cap)) {
         cap = bytes_per_s;
     }
-    path[0] = from->egress;
-    path[1] = link->fabric_id;
-    path[2] = to->ingress;
     *b = (struct sim_background){.from = from, .to = to};
-    rc = sim_fabric_flow_add(w->fabric, path, 3, cap, &b->flow);
+    rc = sim_fabric_flow_add(w->fabric, path, sim_link_path(link, from, to, path), cap, &b->flow);
     if (rc != OK) {
         return rc;
     }

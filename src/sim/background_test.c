@@ -119,6 +119,94 @@ static void test_a_cap_holds_and_a_cut_holds_all(void **state)
     sim_world_destroy(s.world);
 }
 
+/* Joined both ways, by one rate for both. */
+static void stage_share(struct stage *s)
+{
+    struct sim_link_config link = {.bytes_per_s = 6000};
+
+    stage_open(s);
+    assert_int_equal(sim_link_share(s->world, s->here, s->there), ERR_INVALID);
+    assert_int_equal(sim_link_set(s->world, s->here, s->there, &link), OK);
+    assert_int_equal(sim_link_share(s->world, s->here, s->here), ERR_INVALID);
+    assert_int_equal(sim_link_share(s->world, s->here, s->there), OK);
+    assert_int_equal(sim_link_share(s->world, s->there, s->here), OK); /* Nothing new. */
+}
+
+/* What two flows, one each way, have sent since the last look. */
+static void assert_sent(struct sim_background flows[2], uint64_t before[2], uint64_t there,
+                        uint64_t back)
+{
+    assert_int_equal(sim_background_sent(&flows[0]) - before[0], there);
+    assert_int_equal(sim_background_sent(&flows[1]) - before[1], back);
+    before[0] += there;
+    before[1] += back;
+}
+
+static void test_opposite_directions_share_a_rate_if_told_to(void **state)
+{
+    struct sim_background flows[2], more;
+    uint64_t before[2] = {0, 0};
+    struct stage s;
+
+    (void)state;
+    stage_share(&s);
+    begin(&s, &flows[0], 0, 3, 0);
+    begin(&s, &flows[1], 3, 0, 0);
+    assert_int_equal(sim_link_share(s.world, s.here, s.there), ERR_INVALID); /* It is in use. */
+    stage_wait(&s, SECOND);
+    assert_sent(flows, before, 3000, 3000);
+    begin(&s, &more, 1, 3, 0); /* Flows are served alike, whichever way they go. */
+    stage_wait(&s, 2 * SECOND);
+    assert_sent(flows, before, 2000, 2000);
+    assert_int_equal(sim_background_sent(&more), 2000);
+    sim_background_end(&more);
+    sim_background_end(&flows[1]);
+    stage_wait(&s, 3 * SECOND);
+    assert_int_equal(sim_background_sent(&flows[0]) - before[0], 6000);
+    sim_background_end(&flows[0]);
+    sim_world_destroy(s.world);
+}
+
+static void test_what_one_direction_has_lost_the_other_may_use(void **state)
+{
+    struct sim_background flows[2];
+    struct sim_link_config slower = {.bytes_per_s = 3000};
+    uint64_t before[2] = {0, 0};
+    struct sim_link *there, *back;
+    struct stage s;
+
+    (void)state;
+    stage_share(&s);
+    there = sim_link_between(s.world, s.here, s.there);
+    back = sim_link_between(s.world, s.there, s.here);
+    begin(&s, &flows[0], 0, 3, 0);
+    begin(&s, &flows[1], 3, 0, 0);
+    sim_link_slow(s.world, there, 250000);
+    stage_wait(&s, SECOND);
+    assert_sent(flows, before, 1500, 4500);
+    sim_link_slow(s.world, back, 500000); /* Now nobody has more than half of the rate. */
+    stage_wait(&s, 2 * SECOND);
+    assert_sent(flows, before, 1500, 1500);
+    sim_link_unslow(s.world, there, 250000);
+    sim_link_unslow(s.world, back, 500000);
+    sim_link_cut(s.world, back);
+    stage_wait(&s, 3 * SECOND);
+    assert_sent(flows, before, 6000, 0);
+    sim_link_cut(s.world, there);
+    stage_wait(&s, 4 * SECOND);
+    assert_sent(flows, before, 0, 0);
+    sim_link_heal(s.world, there);
+    sim_link_heal(s.world, back);
+    stage_wait(&s, 5 * SECOND);
+    assert_sent(flows, before, 3000, 3000);
+    assert_int_equal(sim_link_set(s.world, s.here, s.there, &slower), OK);
+    stage_wait(&s, 6 * SECOND);
+    assert_sent(flows, before, 1500, 1500);
+    sim_background_end(&flows[0]);
+    sim_background_end(&flows[1]);
+    sim_world_destroy(s.world);
+}
+
 static void test_without_a_way_there_is_none(void **state)
 {
     struct sim_background b;
@@ -135,6 +223,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_flows_share_cards_and_links_fairly),
         cmocka_unit_test(test_a_cap_holds_and_a_cut_holds_all),
+        cmocka_unit_test(test_opposite_directions_share_a_rate_if_told_to),
+        cmocka_unit_test(test_what_one_direction_has_lost_the_other_may_use),
         cmocka_unit_test(test_without_a_way_there_is_none),
     };
 

@@ -8,6 +8,20 @@
 
 #define SIM_RTO_MIN_NS INT64_C(200000000) /* What a lost segment costs at least. */
 
+/* What both directions carry together: as much as the one that has more left of its rate. */
+static void sim_link_apply_shared(struct sim_world *w, const struct sim_link *link)
+{
+    uint64_t there, back;
+
+    if (link->shares == NULL) {
+        return;
+    }
+    there = sim_fabric_link_capacity(w->fabric, link->fabric_id);
+    back = sim_fabric_link_capacity(w->fabric, link->shares->fabric_id);
+    CHECK(sim_fabric_link_set(w->fabric, link->shared_id, there > back ? there : back, w->now_ns) ==
+          OK);
+}
+
 static enum err sim_link_open(struct sim_world *w, struct sim_region *from, struct sim_region *to,
                               const struct sim_link_config *config)
 {
@@ -15,8 +29,12 @@ static enum err sim_link_open(struct sim_world *w, struct sim_region *from, stru
     enum err rc;
 
     if (link->joined) {
-        link->config = *config;
-        return sim_fabric_link_set(w->fabric, link->fabric_id, config->bytes_per_s, w->now_ns);
+        rc = sim_fabric_link_set(w->fabric, link->fabric_id, config->bytes_per_s, w->now_ns);
+        if (rc == OK) {
+            link->config = *config;
+            sim_link_apply_shared(w, link);
+        }
+        return rc;
     }
     rc = sim_fabric_link_add(w->fabric, config->bytes_per_s, &link->fabric_id);
     if (rc == OK) {
@@ -98,6 +116,28 @@ enum err sim_link_set_one(struct sim_world *w, struct sim_region *from, struct s
     return sim_link_open(w, from, to, config);
 }
 
+enum err sim_link_share(struct sim_world *w, struct sim_region *a, struct sim_region *b)
+{
+    struct sim_link *there = sim_link_between(w, a, b), *back = sim_link_between(w, b, a);
+    sim_link_id shared;
+    enum err rc;
+
+    if (a == b || there == NULL || back == NULL || there->pipes + back->pipes > 0) {
+        return ERR_INVALID;
+    }
+    if (there->shares != NULL) {
+        return OK;
+    }
+    rc = sim_fabric_link_add(w->fabric, there->config.bytes_per_s, &shared);
+    if (rc == OK) {
+        there->shares = back;
+        back->shares = there;
+        there->shared_id = back->shared_id = shared;
+        sim_link_apply_shared(w, there);
+    }
+    return rc;
+}
+
 struct sim_link *sim_link_between(struct sim_world *w, const struct sim_region *a,
                                   const struct sim_region *b)
 {
@@ -121,9 +161,18 @@ const struct sim_region *sim_link_to(const struct sim_link *link)
     return link->to;
 }
 
-sim_link_id sim_link_fabric_id(const struct sim_link *link)
+uint32_t sim_link_path(const struct sim_link *link, const struct sim_host *from,
+                       const struct sim_host *to, sim_link_id path[SIM_FABRIC_PATH_LINKS_MAX])
 {
-    return link->fabric_id;
+    uint32_t count = 0;
+
+    path[count++] = from->egress;
+    path[count++] = link->fabric_id;
+    if (link->shares != NULL) {
+        path[count++] = link->shared_id;
+    }
+    path[count++] = to->ingress;
+    return count;
 }
 
 /* The rate that is left by the faults in force. */
@@ -141,6 +190,7 @@ static void sim_link_apply_rate(struct sim_world *w, struct sim_link *link)
     }
     CHECK(sim_fabric_link_set(w->fabric, link->fabric_id, link->cuts > 0 ? 0 : rate, w->now_ns) ==
           OK);
+    sim_link_apply_shared(w, link);
 }
 
 void sim_link_cut(struct sim_world *w, struct sim_link *link)

@@ -1,5 +1,6 @@
 /* Regions and the links between them: rate, delay, jitter, loss, price, and what goes wrong with
- * them. A link has two directions that share nothing. Inside a region hosts meet over a LAN. */
+ * them. A link has two directions that share nothing, unless they are told to share the rate.
+ * Inside a region hosts meet over a LAN. */
 
 #ifndef SIM_LINK_H
 #define SIM_LINK_H
@@ -34,6 +35,10 @@ MUST_USE enum err sim_link_set(struct sim_world *w, struct sim_region *a, struct
 MUST_USE enum err sim_link_set_one(struct sim_world *w, struct sim_region *from,
                                    struct sim_region *to, const struct sim_link_config *config);
 
+/* From now on both directions together carry no more than the faster of them, whichever way.
+ * ERR_INVALID unless both are there and nothing goes over them yet, ERR_TOO_BIG. */
+MUST_USE enum err sim_link_share(struct sim_world *w, struct sim_region *a, struct sim_region *b);
+
 /* The direction from @a to @b, or NULL if they are not joined. A region is joined with itself. */
 struct sim_link *sim_link_between(struct sim_world *w, const struct sim_region *a,
                                   const struct sim_region *b);
@@ -41,7 +46,6 @@ struct sim_link *sim_link_between(struct sim_world *w, const struct sim_region *
 const struct sim_link_config *sim_link_config(const struct sim_link *link);
 const struct sim_region *sim_link_from(const struct sim_link *link);
 const struct sim_region *sim_link_to(const struct sim_link *link);
-sim_link_id sim_link_fabric_id(const struct sim_link *link);
 
 /* Trouble, counted so that overlapping faults end independently. */
 void sim_link_cut(struct sim_world *w, struct sim_link *link);
@@ -61,6 +65,10 @@ uint64_t sim_link_losses(const struct sim_link *link);
 /* Bytes carried so far, and what they cost in billionths of a dollar. */
 uint64_t sim_link_bytes(struct sim_world *w, const struct sim_link *link);
 uint64_t sim_link_cost_nusd(struct sim_world *w, const struct sim_link *link);
+
+/* The links of the fabric from one host to another; the number of them. Private to src/sim. */
+uint32_t sim_link_path(const struct sim_link *link, const struct sim_host *from,
+                       const struct sim_host *to, sim_link_id path[SIM_FABRIC_PATH_LINKS_MAX]);
 
 /* Be called when a cut link heals: what waited goes on. Private to src/sim. */
 struct sim_waiter {

@@ -180,12 +180,14 @@ static uint32_t pipe_piece(struct sim_pipe *pipe)
     const struct sim_fabric *fabric = pipe->tube->world->fabric;
     const struct sim_host *from = pipe_writer(pipe)->host, *to = pipe_reader(pipe)->host;
     uint64_t rate = sim_fabric_link_capacity(fabric, pipe->link->fabric_id);
+    uint32_t pipes = pipe->link->pipes;
     uint64_t pieces[3];
     uint64_t piece = SIM_PIECE_MAX;
 
     rate = rate == 0 ? pipe->link->config.bytes_per_s : rate;
     rate = pipe->pace != 0 && pipe->pace < rate ? pipe->pace : rate;
-    pieces[0] = pipe_piece_of(rate, pipe->link->pipes);
+    pipes += pipe->link->shares != NULL ? pipe->link->shares->pipes : 0;
+    pieces[0] = pipe_piece_of(rate, pipes);
     pieces[1] = pipe_piece_of(sim_fabric_link_capacity(fabric, from->egress), from->pipes_out);
     pieces[2] = pipe_piece_of(sim_fabric_link_capacity(fabric, to->ingress), to->pipes_in);
     for (size_t i = 0; i < 3; i++) {
@@ -420,7 +422,7 @@ static enum err pipe_init(struct sim_pipe *pipe, struct sim_tube *tube, uint8_t 
 {
     struct sim_world *w = tube->world;
     struct sim_link *link = sim_link_between(w, a->region, b->region);
-    sim_link_id path[3];
+    sim_link_id path[SIM_FABRIC_PATH_LINKS_MAX];
     enum err rc;
 
     pipe->tube = tube;
@@ -432,10 +434,8 @@ static enum err pipe_init(struct sim_pipe *pipe, struct sim_tube *tube, uint8_t 
     if (link == NULL) {
         return ERR_UNREACHABLE;
     }
-    path[0] = a->egress;
-    path[1] = link->fabric_id;
-    path[2] = b->ingress;
-    rc = sim_fabric_flow_add(w->fabric, path, 3, link->config.stream_bytes_per_s, &pipe->flow);
+    rc = sim_fabric_flow_add(w->fabric, path, sim_link_path(link, a, b, path),
+                             link->config.stream_bytes_per_s, &pipe->flow);
     pipe->flowing = rc == OK;
     link->pipes += rc == OK;
     a->pipes_out += rc == OK;

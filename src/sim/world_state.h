@@ -14,7 +14,7 @@
 enum {
     SIM_NAME_BYTES = 65,
     SIM_SLOWS_MAX = 8,
-    SIM_FABRIC_LINKS = SIM_REGIONS_MAX * SIM_REGIONS_MAX + SIM_HOSTS_MAX * 2,
+    SIM_FABRIC_LINKS = SIM_REGIONS_MAX * SIM_REGIONS_MAX * 3 / 2 + SIM_HOSTS_MAX * 2,
     SIM_FABRIC_FLOWS_DEFAULT = 1 << 17,
     SIM_FABRIC_SEGMENTS_DEFAULT = 1 << 20,
 };
@@ -25,6 +25,8 @@ struct sim_link {
     bool joined;
     struct sim_link_config config;
     sim_link_id fabric_id;
+    struct sim_link *shares; /* The other direction, if both share the rate of the next; or NULL. */
+    sim_link_id shared_id;
     uint32_t pipes; /* That use it, busy or not. */
     uint32_t cuts;
     uint32_t slows[SIM_SLOWS_MAX]; /* The smallest counts. */
