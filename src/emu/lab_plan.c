@@ -93,6 +93,13 @@ static enum err plan_fill(struct lab_plan *plan, const struct topo *topo, const 
     if (plan->regions == 0) {
         return err_text_set(text, ERR_INVALID, "the topology has no region");
     }
+    if (topo_duplex(topo) == TOPO_DUPLEX_SHARED) {
+        return err_text_set(
+            text, ERR_INVALID,
+            "both directions of a link share its rate (duplex: shared), but in a "
+            "lab each has its own: say duplex: full (in a run file: links: {duplex: "
+            "full}), or use the simulator");
+    }
     if (mtu < LAB_MTU_MIN || mtu > LAB_MTU_MAX) {
         return err_text_set(text, ERR_INVALID, "mtu %u: must be %d to %d", mtu, LAB_MTU_MIN,
                             LAB_MTU_MAX);

@@ -81,11 +81,15 @@ static void test_what_a_lab_cannot_be_is_refused_with_its_place(void **state)
     static const char slow[] =
         "{\"strait_topology\": 1, \"regions\": [{\"name\": \"a\"}, {\"name\": \"b\"}], \"links\": "
         "[{\"from\": \"b\", \"to\": \"a\", \"rate\": \"10kbit\", \"rtt\": \"1ms\"}]}";
+    static const char shared[] =
+        "{\"strait_topology\": 1, \"duplex\": \"shared\", \"regions\": [\"a\", \"b\"], \"links\": "
+        "[{\"between\": [\"b\", \"a\"], \"rate\": \"1mbit\", \"rtt\": \"1ms\"}]}";
 
     (void)state;
     check_refused(LAB_TEST_TOPOLOGY, one, 500, "mtu 500: must be 576 to 32000");
     check_refused(LAB_TEST_TOPOLOGY, many, 1500, "region b: 251 hosts, at most 250");
     check_refused(slow, one, 1500, "link b to a: rate 10kbit: a lab does 64kbit to");
+    check_refused(shared, one, 1500, "both directions of a link share its rate (duplex: shared)");
 }
 
 static void test_an_unknown_region_gets_a_hint(void **state)
