@@ -239,19 +239,29 @@ static void view_transfer(const struct run_picture *p, struct text *out)
     view_usd(known, nusd, out);
 }
 
+static double view_carried(const struct run_view *v, uint32_t pair)
+{
+    uint64_t now = v->picture->traffic->bytes[pair];
+
+    return now < v->links_before[pair] ? (double)NAN : (double)(now - v->links_before[pair]);
+}
+
 /* How busy a link was since the picture before, 0 to 1; NaN: not known. */
 static double view_busy(const struct run_view *v, uint32_t pair)
 {
     const struct run_file *f = v->picture->file;
     uint32_t n = v->picture->traffic->regions;
     const struct topo_link *link = topo_link_between(f->topo, pair / n, pair % n);
-    uint64_t now = v->picture->traffic->bytes[pair];
+    double bytes;
 
-    if (v->links_before == NULL || v->seconds <= 0 || link == NULL || now < v->links_before[pair]) {
+    if (v->links_before == NULL || v->seconds <= 0 || link == NULL) {
         return (double)NAN;
     }
-    return (double)(now - v->links_before[pair]) * f->links.scale / v->seconds /
-           (double)link->bytes_per_s;
+    bytes = view_carried(v, pair);
+    if (topo_duplex(f->topo) == TOPO_DUPLEX_SHARED) {
+        bytes += view_carried(v, pair % n * n + pair / n);
+    }
+    return bytes * f->links.scale / v->seconds / (double)link->bytes_per_s;
 }
 
 /* "eu > us  ####......  45 % of 100 Mbit/s, 1.23 MB" */
@@ -270,7 +280,8 @@ static void view_link(const struct run_view *v, uint32_t pair, uint64_t bytes, s
     text_addf(&t, "  %-22s ", name);
     if (isfinite(busy) && link != NULL) {
         figure_bar(busy > 1 ? 1 : busy, VIEW_LINK_BAR, v->utf8, &t);
-        text_addf(&t, " %3.0f %% of %.4g Mbit/s, ", busy * 100, (double)link->bytes_per_s * 8e-6);
+        text_addf(&t, " %3.0f %% of %.4g Mbit/s%s, ", busy * 100, (double)link->bytes_per_s * 8e-6,
+                  topo_duplex(topo) == TOPO_DUPLEX_SHARED ? " both ways" : "");
     }
     figure_bytes(bytes, &t);
     view_add_line(v, line, out);

@@ -142,6 +142,12 @@ static void test_a_screen_shows_how_busy_links_are(void **state)
                                         "1.23 MB\n"));
     assert_non_null(strstr(s.out.chars, "  us > eu                ..........   0 % of 1000 Mbit/s, "
                                         "99 B\n"));
+    topo_duplex_set(s.file->topo, TOPO_DUPLEX_SHARED);
+    s.traffic.bytes[2] += 62500;
+    s.out.size = 0;
+    run_view_screen(&s.view, &s.out);
+    assert_non_null(strstr(s.out.chars, "  15 % of 1000 Mbit/s both ways, 1.23 MB\n"));
+    assert_non_null(strstr(s.out.chars, "  15 % of 1000 Mbit/s both ways, 62.6 kB\n"));
     scene_close(&s);
 }
 

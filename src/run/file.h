@@ -157,8 +157,9 @@ struct run_lan {
 
 /* What the run makes of the links of its map. */
 struct run_links {
-    double scale;      /* Of the model by the real one: all rates are so much smaller. */
-    uint32_t machines; /* In each region: rates between regions are so many times larger. */
+    double scale;            /* Of the model by the real one: all rates are so much smaller. */
+    uint32_t machines;       /* In each region: rates between regions are so many times larger. */
+    enum topo_duplex duplex; /* Of the run; said only if the map's is another one. */
     struct run_lan lan;
     const char *card;   /* As written; NULL: as fast as the LAN. */
     uint64_t card_full; /* Bytes per second of a member's network card, each way, at full size, */

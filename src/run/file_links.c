@@ -53,6 +53,24 @@ static enum err links_scale(struct file_reader *r)
     return OK;
 }
 
+static enum err links_duplex(struct file_reader *r)
+{
+    const struct topo *map = r->f->map;
+    enum topo_duplex *duplex = &r->f->links.duplex;
+    uint32_t a, b;
+
+    if (file_find(r, "links.duplex") == NULL) {
+        *duplex = topo_duplex(map);
+    }
+    if (*duplex == TOPO_DUPLEX_SHARED && topo_link_uneven(map, &a, &b)) {
+        return file_fail(r, ERR_MALFORMED, "links.duplex",
+                         "there is no rate that both directions could share between %s and %s: the "
+                         "map has two",
+                         topo_region_at(map, a)->name, topo_region_at(map, b)->name);
+    }
+    return OK;
+}
+
 /* What is not said is as the map has it. */
 static enum err links_lan(struct file_reader *r)
 {
@@ -172,6 +190,9 @@ enum err file_links(struct file_reader *r)
         rc = file_u32(r, "links.machines", &f->links.machines, 1, 1, LINKS_MACHINES_MAX);
     }
     if (rc == OK) {
+        rc = links_duplex(r);
+    }
+    if (rc == OK) {
         rc = links_lan(r);
     }
     if (rc == OK) {
@@ -181,7 +202,7 @@ enum err file_links(struct file_reader *r)
         rc = topo_create(&f->topo);
     }
     if (rc == OK) {
-        topo_duplex_set(f->topo, topo_duplex(f->map));
+        topo_duplex_set(f->topo, f->links.duplex);
     }
     factor = f->links.scale * f->links.machines;
     for (uint32_t i = 0; i < n && rc == OK; i++) {

@@ -55,6 +55,21 @@ static void test_directions_that_share_a_rate_do_so_once_it_is_scaled(void **sta
     run_file_free(f);
 }
 
+static void test_a_run_may_have_it_otherwise_than_its_map(void **state)
+{
+    struct run_file *f = testing_parse("run: r\n"
+                                       "topology:\n"
+                                       "  duplex: shared\n"
+                                       "  regions: [eu, us]\n"
+                                       "  default_link: {rate: 16mbit, delay: 90ms}\n"
+                                       "links: {duplex: full}\n" REST);
+
+    (void)state;
+    assert_int_equal(topo_duplex(f->map), TOPO_DUPLEX_SHARED);
+    assert_int_equal(topo_duplex(f->topo), TOPO_DUPLEX_FULL);
+    run_file_free(f);
+}
+
 static void test_every_rate_is_scaled_and_nothing_else(void **state)
 {
     struct run_file *f = testing_parse(MAP "links: {scale: 1/100}\n" REST);
@@ -132,6 +147,8 @@ static void test_what_is_printed_is_read_the_same(void **state)
          "links: {scale: 0.3, machines: 2, lan: {rate: 8gbit, delay: 100us}}\n"},
         {"links: {scale: 3/7, lan: {rate: 1gbit}}\n",
          "links: {scale: 0.42857142857142855, machines: 1, lan: {rate: 1gbit, delay: 100us}}\n"},
+        {"links: {duplex: full}\n", /* As the map has it. */
+         "links: {scale: 1, machines: 1, lan: {rate: 8gbit, delay: 100us}}\n"},
         {"links: {card: 1000mbit}\n",
          "links: {scale: 1, machines: 1, lan: {rate: 8gbit, delay: 100us}, card: 1gbit}\n"},
     };
@@ -197,6 +214,8 @@ static void test_what_cannot_be_is_refused(void **state)
                     "lan, which is 8gbit (links: {lan: {rate: ...}} changes it)"},
         {"card: 10gbit", "9:15: links.card: is out of range: write a rate above zero, up to that "
                          "of the lan, which is 8gbit (links: {lan: {rate: ...}} changes it)"},
+        {"duplex: shared", "9:17: links.duplex: there is no rate that both directions could share "
+                           "between eu and us: the map has two"},
         {"card: [1gbit]", "9:15: links.card: has to be a text, but is a list"},
         {"scale: 1e-6, card: 1mbit", "9:8: links: a card would have less than 1 byte per second or "
                                      "more than 2.199023255552tbit: change scale or machines"},
@@ -268,6 +287,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_links_the_map_is_as_it_is),
         cmocka_unit_test(test_directions_that_share_a_rate_do_so_once_it_is_scaled),
+        cmocka_unit_test(test_a_run_may_have_it_otherwise_than_its_map),
         cmocka_unit_test(test_every_rate_is_scaled_and_nothing_else),
         cmocka_unit_test(test_machines_count_between_regions_and_not_inside),
         cmocka_unit_test(test_a_card_is_scaled_and_is_that_of_the_lan_else),

@@ -32,14 +32,18 @@ static void print_scale(double scale, struct text *out)
     }
 }
 
-static void print_links(const struct run_links *l, struct text *out)
+static void print_links(const struct run_file *f, struct text *out)
 {
+    const struct run_links *l = &f->links;
     struct units_text rate, delay;
 
     text_add(out, "links: {scale: ");
     print_scale(l->scale, out);
-    text_addf(out, ", machines: %u, lan: {rate: %s, delay: %s}", l->machines,
-              units_rate_print(l->lan.link.bytes_per_s, &rate),
+    text_addf(out, ", machines: %u", l->machines);
+    if (l->duplex != topo_duplex(f->map)) {
+        text_addf(out, ", duplex: %s", l->duplex == TOPO_DUPLEX_SHARED ? "shared" : "full");
+    }
+    text_addf(out, ", lan: {rate: %s, delay: %s}", units_rate_print(l->lan.link.bytes_per_s, &rate),
               units_time_print(l->lan.link.delay_ns, &delay));
     if (l->card != NULL) {
         text_addf(out, ", card: %s", units_rate_print(l->card_full, &rate));
@@ -332,7 +336,7 @@ void run_file_print(const struct run_file *f, struct text *out)
     text_addf(out, "\nseed: %" PRIu64 "\ntopology: ", f->seed);
     topo_print(f->map, 2, out); /* JSON is YAML. */
     text_add(out, "\n");
-    print_links(&f->links, out);
+    print_links(f, out);
     text_addf(out, "shards: %u\n", f->shards);
     if (f->parts_count > 0) {
         print_sites(f, out);

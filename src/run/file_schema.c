@@ -30,6 +30,9 @@ static const cyaml_strval_t schema_leaves[] = {{"majority", RUN_MAJORITY}, {"any
 static const cyaml_strval_t schema_layouts[] = {
     {"sites", RUN_SITES}, {"plain", RUN_PLAIN}, {"lan", RUN_LAN}, {"centralised", RUN_CENTRALISED}};
 
+static const cyaml_strval_t schema_duplexes[] = {{"shared", TOPO_DUPLEX_SHARED},
+                                                 {"full", TOPO_DUPLEX_FULL}};
+
 static const cyaml_strval_t schema_amongs[] = {
     {"all", RUN_AMONG_ALL}, {"workers", RUN_AMONG_WORKERS}, {"servers", RUN_AMONG_SERVERS}};
 
@@ -179,6 +182,8 @@ static const cyaml_schema_field_t schema_lan_fields[] = {
 static const cyaml_schema_field_t schema_links_fields[] = {
     CYAML_FIELD_IGNORE("scale", OPTIONAL),
     CYAML_FIELD_UINT("machines", OPTIONAL, struct run_links, machines),
+    CYAML_FIELD_ENUM("duplex", CHOICE, struct run_links, duplex, schema_duplexes,
+                     CYAML_ARRAY_LEN(schema_duplexes)),
     CYAML_FIELD_MAPPING("lan", OPTIONAL, struct run_links, lan, schema_lan_fields),
     CYAML_FIELD_STRING_PTR("card", OPTIONAL, struct run_links, card, 0, CYAML_UNLIMITED),
     CYAML_FIELD_END,

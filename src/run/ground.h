@@ -20,6 +20,7 @@ struct live_ground {
     const char *name;    /* As --on has it. */
     const char *about;   /* For people: what the links are. */
     bool only_servers;   /* Links lead to servers: workers do not reach each other over them. */
+    bool apart;          /* Links have their rate each way, whatever the topology says. */
     bool has_cards;      /* Members have network cards of some rate, ... */
     bool has_background; /* ... and other people's traffic. */
 

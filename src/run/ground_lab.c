@@ -398,6 +398,7 @@ static void lab_close(struct live *l)
 const struct live_ground live_ground_lab = {
     .name = "lab",
     .about = "each in its own network namespace, with emulated links",
+    .apart = true,
     .has_cards = true,
     .has_background = true,
     .open = lab_open,

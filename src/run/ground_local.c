@@ -550,6 +550,7 @@ static void local_close(struct live *l)
 
 const struct live_ground live_ground_local = {
     .only_servers = true,
+    .apart = true,
     .name = "local",
     .about = "links between regions are emulated",
     .open = local_open,

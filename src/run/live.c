@@ -75,6 +75,12 @@ enum err run_live_check(const struct run_file *f, const char *on, struct err_tex
                             "different regions: use --on sim or --on lab",
                             on);
     }
+    if (topo_duplex(f->topo) == TOPO_DUPLEX_SHARED && ground->apart) {
+        return err_text_set(text, ERR_INVALID,
+                            "both directions of a link share its rate (duplex: shared), but with "
+                            "--on %s each has its own: say links: {duplex: full}, or use --on sim",
+                            on);
+    }
     if (!card && (f->backgrounds_count == 0 || ground->has_background)) {
         return OK;
     }

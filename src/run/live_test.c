@@ -690,6 +690,13 @@ static void test_what_a_ground_has_not_is_refused(void **state)
          "links.card is not there with --on hosts: leave it out, or use --on sim or --on lab"},
         {"slurm", "background: [{flows: 1, on: 1s}]\n",
          "background is not there with --on slurm: leave it out, or use --on sim or --on lab"},
+        {"local", "links: {duplex: shared}\n",
+         "both directions of a link share its rate (duplex: shared), but with --on local each has "
+         "its own: say links: {duplex: full}, or use --on sim"},
+        {"lab", "links: {duplex: shared}\n",
+         "both directions of a link share its rate (duplex: shared), but with --on lab each has "
+         "its own: say links: {duplex: full}, or use --on sim"},
+        {"hosts", "links: {duplex: shared}\n", NULL},
         {"local", "sync: {delivery: broadcast, tree: {degree: 2, depth: 2}}\n", NULL},
         {"lab", "links: {card: 1gbit}\nbackground: [{flows: 1, on: 1s}]\n", NULL},
     };

@@ -120,11 +120,18 @@ static void links_look(struct links_view *v, const struct run_reading *r)
 
 /* Figures. */
 
+static bool links_shared(const struct links_view *v)
+{
+    return topo_duplex(v->r->file->topo) == TOPO_DUPLEX_SHARED;
+}
+
 /* Of what it could have carried meanwhile, at the rate of the run; NaN: there is no link. */
 static double links_used(const struct links_view *v, uint32_t from, uint32_t to)
 {
     const struct topo_link *link = topo_link_between(v->r->file->topo, from, to);
     double bytes = (double)run_traffic_between(&v->r->traffic, from, to);
+
+    bytes += links_shared(v) ? (double)run_traffic_between(&v->r->traffic, to, from) : 0.0;
 
     return link == NULL || v->r->last_s <= 0
                ? (double)NAN
@@ -171,7 +178,7 @@ static void links_words(const struct links_view *v, uint32_t from, uint32_t to, 
         return;
     }
     figure_bytes(run_traffic_between(&v->r->traffic, from, to), t);
-    text_add(t, ", ");
+    text_add(t, links_shared(v) ? ", with the way back " : ", ");
     run_page_percent(t, links_used(v, from, to));
     text_add(t, " of what it could carry");
     if (v->down_s[from][to] > 0) {
@@ -343,6 +350,9 @@ static void links_keys(const struct links_view *v, struct text *out)
                   "</svg>not joined</li><li><svg class=\"key\" viewBox=\"0 0 13 13\" "
                   "aria-hidden=\"true\"><rect class=\"down\" x=\"1\" y=\"1\" width=\"11\" "
                   "height=\"11\"/></svg>cut for a while; <b>down</b>: until the end</li></ul>\n");
+    text_add(out, links_shared(v) ? "<p class=\"soft\">Both directions of a link share its rate: "
+                                    "percentages are of both together.</p>\n"
+                                  : "");
     text_add(out, v->storms ? "<p class=\"soft\">The storms of the run may have cut others too."
                               "</p>\n"
                             : "");

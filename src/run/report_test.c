@@ -201,6 +201,26 @@ static void test_a_link_above_its_rate_has_another_colour(void **state)
     run_reading_free(r);
 }
 
+static void test_a_link_that_is_shared_is_used_by_both_directions(void **state)
+{
+    struct run_reading *r = load(FIXED);
+    struct text page;
+    uint32_t from, to;
+
+    (void)state;
+    assert_true(topo_region_find(r->file->topo, "boston", &from));
+    assert_true(topo_region_find(r->file->topo, "osaka", &to));
+    topo_duplex_set(r->file->topo, TOPO_DUPLEX_SHARED);
+    r->traffic.bytes[from * r->traffic.regions + to] = 250000;
+    r->traffic.bytes[to * r->traffic.regions + from] = 125000;
+    print(r, &page);
+    expect(&page, "boston to osaka: 250 kB, with the way back 90 % of what it could carry<");
+    expect(&page, "osaka to boston: 125 kB, with the way back 90 % of what it could carry<");
+    expect(&page, "percentages are of both together");
+    text_deinit(&page);
+    run_reading_free(r);
+}
+
 static void test_an_unfinished_run_is_shown_as_far_as_it_came(void **state)
 {
     struct run_reading *r = load(FIXED);
@@ -369,6 +389,7 @@ int main(void)
         cmocka_unit_test(test_a_real_run_has_the_simulators_word_and_says_if_it_is_not_valid),
         cmocka_unit_test(test_what_was_sifted_has_a_tile),
         cmocka_unit_test(test_a_link_above_its_rate_has_another_colour),
+        cmocka_unit_test(test_a_link_that_is_shared_is_used_by_both_directions),
         cmocka_unit_test(test_an_unfinished_run_is_shown_as_far_as_it_came),
         cmocka_unit_test(test_a_run_that_failed_says_why_and_its_words_stay_words),
         cmocka_unit_test(test_a_long_run_still_makes_a_small_page),

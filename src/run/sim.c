@@ -457,6 +457,23 @@ enum err run_sim_check(const struct run_file *f, const char *name, struct err_te
 
 /* Building. */
 
+/* Both directions share their rate, if the topology has it so. */
+static enum err sim_build_shared(struct sim_run *r)
+{
+    uint32_t n = topo_regions(r->f->topo);
+    enum err rc = OK;
+
+    for (uint32_t i = 0; i < n * n && rc == OK; i++) {
+        struct sim_region *a = sim_world_region_at(r->world, i / n);
+        struct sim_region *b = sim_world_region_at(r->world, i % n);
+
+        if (i / n < i % n && sim_link_between(r->world, a, b) != NULL) {
+            rc = sim_link_share(r->world, a, b);
+        }
+    }
+    return rc;
+}
+
 static enum err sim_build_links(struct sim_run *r)
 {
     const struct topo *t = r->f->topo;
@@ -486,7 +503,7 @@ static enum err sim_build_links(struct sim_run *r)
                                   sim_world_region_at(r->world, i % n), &config);
         }
     }
-    return rc;
+    return rc == OK && topo_duplex(t) == TOPO_DUPLEX_SHARED ? sim_build_shared(r) : rc;
 }
 
 static void sim_place(const struct run_file *f, uint32_t site, struct net_address *out, void *user)

@@ -18,6 +18,7 @@ struct seen {
     double took_s;
     uint64_t wan_bytes;
     uint64_t all_bytes;
+    uint64_t way_bytes[2]; /* From the first region to the second, and back, if there are two. */
     uint64_t background_bytes;
     uint32_t on, off; /* Events. */
     uint64_t told;    /* Bytes that the latter told of. */
@@ -52,6 +53,9 @@ static void seen_over(const struct run_picture *picture, const struct run_result
     (void)result;
     s->wan_bytes = run_traffic_total(picture->traffic);
     s->all_bytes = run_traffic_all(picture->traffic);
+    for (uint32_t i = 0; i < 2 && picture->traffic->regions == 2; i++) {
+        s->way_bytes[i] = run_traffic_between(picture->traffic, i, 1 - i);
+    }
     s->background_bytes = picture->background_bytes;
 }
 
@@ -203,6 +207,32 @@ static void test_links_between_regions_are_shared_and_not_billed(void **state)
     assert_int_equal(alone.background_bytes, 0);
 }
 
+#define CROSSED(duplex)                                                                            \
+    "run: crossed\n"                                                                               \
+    "topology: {duplex: " duplex ", regions: [eu, us],\n"                                          \
+    "           links: [{between: [eu, us], rate: 8mbit, delay: 1ms}]}\n"                          \
+    "servers: [{region: eu}, {region: us}]\n"                                                      \
+    "workers: [{region: eu}, {region: us}]\n"                                                      \
+    "evaluate: {every: 0}\n"                                                                       \
+    "compute: {time: 1ns}\n" TWO_MB
+
+/* Three quarters of the model are at one of the servers. So 1.5 MB go one way while 0.5 MB go the
+ * other way when it is pushed, and back when it is read, at 1 MB/s. */
+static void test_directions_that_share_a_rate_take_twice_as_long(void **state)
+{
+    struct seen full, shared;
+
+    (void)state;
+    run_yaml(CROSSED("full"), &full);
+    run_yaml(CROSSED("shared"), &shared);
+    assert_near(full.took_s, 5 * 2 * 1.5, 0.03);
+    assert_near(shared.took_s, 5 * 2 * 2.0, 0.03);
+    for (int way = 0; way < 2; way++) {
+        assert_near((double)full.way_bytes[way], 5 * 2e6, 0.03);
+        assert_near((double)shared.way_bytes[way], 5 * 2e6, 0.03);
+    }
+}
+
 #define CROWD(seed)                                                                                \
     "run: crowd\n"                                                                                 \
     "seed: " seed "\n"                                                                             \
@@ -251,6 +281,7 @@ int main(void)
         cmocka_unit_test(test_a_flow_has_no_more_than_its_rate),
         cmocka_unit_test(test_it_is_on_and_off_when_it_should_be),
         cmocka_unit_test(test_links_between_regions_are_shared_and_not_billed),
+        cmocka_unit_test(test_directions_that_share_a_rate_take_twice_as_long),
         cmocka_unit_test(test_the_same_seed_gives_the_same_run),
         cmocka_unit_test(test_memory_may_run_out),
     };
