@@ -390,16 +390,20 @@ static enum err operate_enter(struct node_session *s)
 
 void node_operate_newcomers(struct node_lane *l)
 {
+    struct sync_event go_on = {.type = SYNC_CONTINUE};
+
     if (l->restoring || !node_mirror_began(l->mirror) || !node_central_began(l->central)) {
         return;
     }
     LIST_FOREACH (link, &l->sessions) {
         struct node_session *s = LIST_ENTRY(link, struct node_session, link);
 
-        if (s->state == NODE_ASKED && !s->resuming && operate_enter(s) != OK) {
+        if (s->state == NODE_ASKED && !s->resuming && !sync_is_waiting(&l->sync, s->rank) &&
+            operate_enter(s) != OK) {
             net_peer_close(s->peer, "no memory for another member");
         }
     }
+    CHECK(node_exec(l, &go_on, NULL, NULL) == OK); /* Some may have waited for others to come. */
 }
 
 static enum err operate_take_place(struct node_session *s, uint64_t rank, struct err_text *text)

@@ -170,6 +170,12 @@ bool sync_is_member(const struct sync *s, uint32_t member)
            s->members[member].admitted;
 }
 
+bool sync_is_waiting(const struct sync *s, uint32_t member)
+{
+    return member < s->members_capacity && s->members[member].present &&
+           !s->members[member].admitted;
+}
+
 uint64_t sync_member_clock(const struct sync *s, uint32_t member)
 {
     return sync_is_member(s, member) ? s->members[member].clock : 0;
@@ -369,14 +375,14 @@ static void sync_admit(struct sync *s, uint32_t member, uint64_t done, struct sy
               (struct sync_action){.type = SYNC_ADMIT, .member = member, .clock = done + 1});
 }
 
-/* Enough have come: let them all in, at the same clock. */
+/* Let all in who wait, at the same clock. */
 static void sync_start(struct sync *s, struct sync_update *update)
 {
     uint64_t done = sync_entry(s) - 1;
 
     s->started = true;
     for (uint32_t m = 0; m < s->members_capacity; m++) {
-        if (s->members[m].present && !s->members[m].admitted) {
+        if (sync_is_waiting(s, m)) {
             sync_admit(s, m, done, update);
         }
     }
@@ -419,9 +425,7 @@ static enum err sync_join(struct sync *s, const struct sync_event *e, struct syn
     s->members_count++;
     if (e->resume) {
         sync_resume(s, e, update);
-    } else if (s->started) {
-        sync_admit(s, e->member, sync_entry(s) - 1, update);
-    } else if (s->members_count >= s->config.members_min) {
+    } else if (s->started || s->members_count >= s->config.members_min) {
         sync_start(s, update);
     }
     if (!e->resume) {
@@ -666,6 +670,9 @@ enum err sync_step(struct sync *s, const struct sync_event *e, struct sync_updat
         sync_timeout(s, e, update);
         break;
     case SYNC_CONTINUE:
+        if (s->started) {
+            sync_start(s, update);
+        }
         if (s->resumed) {
             sync_arm(s, e->now_ns);
             sync_sweep_all(s, e->now_ns, update);

@@ -187,7 +187,8 @@ static inline int64_t sync_deadline(const struct sync *s)
     return s->deadline_ns;
 }
 
-/* After a restart: the site has begun long ago, nobody waits for members_min. */
+/* After a restart: the site has begun long ago, nobody waits for members_min. Those who do already
+ * are let in by the next SYNC_JOIN or SYNC_CONTINUE. */
 void sync_restart(struct sync *s);
 
 /* Whoever joins from now on begins with this clock, or a later one. */
@@ -221,6 +222,8 @@ static inline bool sync_gathered(const struct sync *s, uint32_t chunk)
 }
 
 bool sync_is_member(const struct sync *s, uint32_t member);
+/* It has joined, and is let in when enough others have. */
+bool sync_is_waiting(const struct sync *s, uint32_t member);
 uint64_t sync_member_clock(const struct sync *s, uint32_t member);
 
 /* For those who ask why: does the shard wait for this member to close the round after version()? */

@@ -351,6 +351,40 @@ static void test_who_never_joined_is_nobody(void **state)
 }
 
 /* The invariant is worth something only if it can fail. */
+static void admitted(uint32_t count)
+{
+    assert_int_equal(actions.count, count);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(actions.list[i].type, SYNC_ADMIT);
+        assert_int_equal(actions.list[i].member, i);
+        assert_int_equal(actions.list[i].clock, 1);
+    }
+}
+
+/* They came before it was known that the site has begun, and no more may ever come. */
+static void test_a_restart_lets_those_in_who_wait_for_others(void **state)
+{
+    for (uint32_t way = 0; way < 2; way++) {
+        struct sync s;
+
+        (void)state;
+        make(&s, &(struct sync_config){.policy = &sync_bsp, .members_min = 4}, 2);
+        join(&s, 0);
+        join(&s, 1);
+        admitted(0);
+        assert_true(sync_is_waiting(&s, 0) && !sync_is_member(&s, 0) && !sync_is_waiting(&s, 2));
+        sync_restart(&s);
+        if (way == 0) {
+            join(&s, 2);
+        } else {
+            step(&s, (struct sync_event){.type = SYNC_CONTINUE});
+        }
+        admitted(way == 0 ? 3 : 2);
+        assert_true(!sync_is_waiting(&s, 0) && sync_is_member(&s, 0));
+        sync_deinit(&s);
+    }
+}
+
 static void test_the_invariant_sees_what_is_broken(void **state)
 {
     struct sync s;
@@ -398,6 +432,7 @@ int main(void)
         cmocka_unit_test(test_only_joins_and_growth_allocate),
         cmocka_unit_test(test_everybody_at_once_fits),
         cmocka_unit_test(test_who_never_joined_is_nobody),
+        cmocka_unit_test(test_a_restart_lets_those_in_who_wait_for_others),
         cmocka_unit_test(test_the_invariant_sees_what_is_broken),
     };
 
