@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "net/meter.h"
+#include "node/central_json.h"
 #include "node/central_state.h"
 #include "plan/place_quick.h"
 
@@ -94,56 +95,6 @@ void node_central_seen(struct node_central *r, struct node_far *f, bool up)
 
 /* Words. */
 
-static json_t *plan_word_to_json(const struct links_word *word)
-{
-    json_t *links = json_array();
-
-    for (uint32_t i = 0; i < word->count; i++) {
-        (void)json_array_append_new(links, json_pack("[i, b, I]", (int)word->entries[i].neighbour,
-                                                     (int)word->entries[i].up,
-                                                     (json_int_t)word->entries[i].bytes_per_s));
-    }
-    return json_pack("{s:i, s:I, s:I, s:I, s:I, s:b, s:o}", "site", (int)word->site, "life",
-                     (json_int_t)word->life, "number", (json_int_t)word->number, "epoch",
-                     (json_int_t)word->epoch, "top", (json_int_t)word->top, "remembers",
-                     (int)word->remembers, "links", links);
-}
-
-static bool plan_word_from_json(const json_t *fields, struct links_word *out)
-{
-    const json_t *links = json_object_get(fields, "links");
-    uint64_t site, number, epoch, top;
-
-    if (!node_json_u64(fields, "site", CENTRAL_SITES_MAX - 1, CENTRAL_SITES_MAX, &site) ||
-        !node_json_u64(fields, "life", INT64_MAX, 0, &out->life) ||
-        !node_json_u64(fields, "number", UINT32_MAX, 0, &number) ||
-        !node_json_u64(fields, "epoch", LINKS_EPOCH_LAST, 0, &epoch) ||
-        !node_json_u64(fields, "top", LINKS_EPOCH_LAST, 0, &top) ||
-        json_array_size(links) > LINKS_SITES_MAX - 1) {
-        return false;
-    }
-    out->site = (uint32_t)site;
-    out->number = (uint32_t)number;
-    out->epoch = (uint32_t)epoch;
-    out->top = (uint32_t)top;
-    out->remembers = json_is_true(json_object_get(fields, "remembers"));
-    out->count = (uint32_t)json_array_size(links);
-    for (uint32_t i = 0; i < out->count; i++) {
-        const json_t *entry = json_array_get(links, i);
-        json_int_t neighbour = json_integer_value(json_array_get(entry, 0));
-        json_int_t rate = json_integer_value(json_array_get(entry, 2));
-
-        if (json_array_size(entry) != 3 || neighbour < 0 || neighbour >= CENTRAL_SITES_MAX ||
-            rate < 0 || rate > (json_int_t)LINKS_RATE_MAX) {
-            return false;
-        }
-        out->entries[i] = (struct links_entry){.neighbour = (uint32_t)neighbour,
-                                               .up = json_is_true(json_array_get(entry, 1)),
-                                               .bytes_per_s = (uint64_t)rate};
-    }
-    return true;
-}
-
 /* To a neighbour, or to all of them but one. What finds no room is made up for when the session is
  * another one: so end it. */
 static void plan_tell(struct node_central *r, struct node_far *f, uint16_t operation,
@@ -167,14 +118,14 @@ static void plan_flood(struct node_central *r, const struct node_far *but, uint1
 
 enum err node_central_word(struct node_central *r, struct node_far *f, const json_t *fields)
 {
-    struct links_word word = {0};
+    struct links_word word;
 
-    if (!plan_word_from_json(fields, &word)) {
+    if (!node_word_from_json(fields, r->sites, &word)) {
         return ERR_PEER;
     }
     switch (links_take(&r->links, &word, (uint64_t)node_central_now(r))) {
     case LINKS_NEW:
-        plan_flood(r, f, NODE_OP_WORD, plan_word_to_json(&word));
+        plan_flood(r, f, NODE_OP_WORD, node_word_to_json(&word));
         break;
     case LINKS_WRONG:
         return ERR_PEER;
@@ -186,119 +137,6 @@ enum err node_central_word(struct node_central *r, struct node_far *f, const jso
 }
 
 /* Plans. */
-
-static json_t *plan_numbers(const uint64_t *numbers, uint32_t count)
-{
-    json_t *out = json_array();
-
-    for (uint32_t i = 0; i < count; i++) {
-        (void)json_array_append_new(out, json_integer((json_int_t)numbers[i]));
-    }
-    return out;
-}
-
-static json_t *plan_to_json(const struct node_central *r, const struct node_plan *plan)
-{
-    json_t *paths = json_array();
-
-    for (uint32_t i = 0; i < r->sites; i++) {
-        const struct node_path *path = &plan->paths[i];
-        uint64_t sites[NODE_PATH_SITES_MAX];
-
-        if ((plan->active >> i & 1) == 0) {
-            continue;
-        }
-        for (uint32_t k = 0; k < path->count; k++) {
-            sites[k] = path->sites[k];
-        }
-        (void)json_array_append_new(
-            paths, json_pack("{s:i, s:I, s:I, s:o, s:o}", "site", (int)i, "life",
-                             (json_int_t)path->life, "rate", (json_int_t)path->bytes_per_s, "sites",
-                             plan_numbers(sites, path->count), "rates",
-                             plan_numbers(path->rates, path->count == 0 ? 0 : path->count - 1)));
-    }
-    return json_pack("{s:I, s:i, s:o}", "epoch", (json_int_t)plan->epoch, "centre",
-                     (int)plan->centre, "paths", paths);
-}
-
-static bool plan_read_numbers(const json_t *list, uint64_t max, uint32_t count, uint64_t *out)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        json_int_t value = json_integer_value(json_array_get(list, i));
-
-        if (value < 0 || (uint64_t)value > max) {
-            return false;
-        }
-        out[i] = (uint64_t)value;
-    }
-    return json_array_size(list) == count;
-}
-
-/* From the site to the centre, nobody twice. */
-static bool plan_path_valid(const struct node_path *path, uint32_t site, uint32_t centre)
-{
-    for (uint32_t i = 0; i < path->count; i++) {
-        for (uint32_t k = 0; k < i; k++) {
-            if (path->sites[i] == path->sites[k]) {
-                return false;
-            }
-        }
-    }
-    return site == centre ? path->count == 0
-                          : path->count >= 2 && path->sites[0] == site &&
-                                path->sites[path->count - 1] == centre;
-}
-
-static bool plan_path_from_json(const struct node_central *r, const json_t *fields,
-                                struct node_plan *plan)
-{
-    const json_t *list = json_object_get(fields, "sites");
-    uint64_t sites[NODE_PATH_SITES_MAX];
-    struct node_path *path;
-    uint64_t site;
-    size_t count = json_array_size(list);
-
-    if (!node_json_u64(fields, "site", r->sites - 1, CENTRAL_SITES_MAX, &site) ||
-        site >= r->sites || (plan->active >> site & 1) != 0 || count > NODE_PATH_SITES_MAX) {
-        return false;
-    }
-    path = &plan->paths[site];
-    path->count = (uint32_t)count;
-    if (!node_json_u64(fields, "life", INT64_MAX, 0, &path->life) ||
-        !node_json_u64(fields, "rate", LINKS_RATE_MAX, 0, &path->bytes_per_s) ||
-        !plan_read_numbers(list, r->sites - 1, path->count, sites) ||
-        !plan_read_numbers(json_object_get(fields, "rates"), LINKS_RATE_MAX,
-                           path->count == 0 ? 0 : path->count - 1, path->rates)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < path->count; i++) {
-        path->sites[i] = (uint32_t)sites[i];
-    }
-    plan->active |= UINT64_C(1) << site;
-    return plan_path_valid(path, (uint32_t)site, plan->centre);
-}
-
-static bool plan_from_json(const struct node_central *r, const json_t *fields,
-                           struct node_plan *plan)
-{
-    const json_t *paths = json_object_get(fields, "paths");
-    uint64_t epoch, centre;
-
-    *plan = (struct node_plan){0};
-    if (!node_json_u64(fields, "epoch", LINKS_EPOCH_LAST, 0, &epoch) || epoch == 0 ||
-        !node_json_u64(fields, "centre", r->sites - 1, CENTRAL_SITES_MAX, &centre) ||
-        centre >= r->sites) {
-        return false;
-    }
-    plan->epoch = (uint32_t)epoch;
-    plan->centre = (uint32_t)centre;
-    for (size_t i = 0; i < json_array_size(paths); i++) {
-        if (!plan_path_from_json(r, json_array_get(paths, i), plan)) {
-            return false;
-        }
-    }
-    return (plan->active >> plan->centre & 1) != 0;
-}
 
 /* As the machine that watches links has it. */
 enum links_verdict node_central_plan_set(struct node_central *r, const struct node_plan *plan)
@@ -325,12 +163,12 @@ enum err node_central_plan(struct node_central *r, struct node_far *f, const jso
 {
     struct node_plan plan;
 
-    if (!plan_from_json(r, fields, &plan)) {
+    if (!node_plan_from_json(fields, r->sites, &plan)) {
         return ERR_PEER;
     }
     switch (node_central_plan_set(r, &plan)) {
     case LINKS_NEW:
-        plan_flood(r, f, NODE_OP_PLAN, plan_to_json(r, &plan));
+        plan_flood(r, f, NODE_OP_PLAN, node_plan_to_json(&plan, r->sites));
         node_central_adopted(r, &plan);
         break;
     case LINKS_WRONG:
@@ -348,14 +186,14 @@ void node_central_met(struct node_central *r, struct node_far *f)
         struct links_word word;
 
         if (links_word_get(&r->links, i, &word)) {
-            json_t *fields = plan_word_to_json(&word);
+            json_t *fields = node_word_to_json(&word);
 
             plan_tell(r, f, NODE_OP_WORD, fields);
             json_decref(fields);
         }
     }
     if (r->c.plan.epoch != 0) {
-        json_t *fields = plan_to_json(r, &r->plan);
+        json_t *fields = node_plan_to_json(&r->plan, r->sites);
 
         plan_tell(r, f, NODE_OP_PLAN, fields);
         json_decref(fields);
@@ -567,7 +405,7 @@ static void plan_propose(struct node_central *r, const struct links_wish *wish)
         return;
     }
     if (node_central_plan_set(r, &plan) == LINKS_NEW) {
-        plan_flood(r, NULL, NODE_OP_PLAN, plan_to_json(r, &plan));
+        plan_flood(r, NULL, NODE_OP_PLAN, node_plan_to_json(&plan, r->sites));
         node_central_adopted(r, &plan);
         r->stats.plans++;
     }
@@ -585,7 +423,7 @@ void node_central_links(struct node_central *r)
         struct links_word word;
 
         links_say(&r->links, now_ns, &word);
-        plan_flood(r, NULL, NODE_OP_WORD, plan_word_to_json(&word));
+        plan_flood(r, NULL, NODE_OP_WORD, node_word_to_json(&word));
     }
     if (links_look(&r->links, now_ns, &wish)) {
         plan_propose(r, &wish);
