@@ -72,9 +72,20 @@ enum links_why {
     LINKS_CHANGED, /* Rates are not those that the plan was made with. */
 };
 
+/* As a word: "first", "lost", ... */
+const char *links_why_name(enum links_why why);
+MUST_USE bool links_why_find(const char *name, enum links_why *out);
+
+/* Whom that is about: nobody, a site, or the ends of a link. */
+struct links_about {
+    uint32_t count;
+    uint32_t sites[2];
+};
+
 /* A plan that should be made. */
 struct links_wish {
     enum links_why why;
+    struct links_about about;
     uint32_t epoch; /* Higher than all that are known; no other site ever has the same. */
     uint64_t active;
 };
@@ -184,6 +195,10 @@ void links_ask(struct links *l);
 /* Should this site propose a plan now? To be called after whatever has changed, and at
  * links_deadline(). If no plan comes of it, it is said again when all others had their turn. */
 MUST_USE bool links_look(struct links *l, uint64_t now, struct links_wish *out);
+
+/* Is the plan as good as any, whatever rates are: all who are active are there, nobody else is, and
+ * no other plan is on its way? */
+bool links_is_content(const struct links *l);
 
 /* When to look again, at links_due() too; LINKS_NEVER. */
 uint64_t links_deadline(const struct links *l);

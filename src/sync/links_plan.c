@@ -109,6 +109,28 @@ void links_ask(struct links *l)
     l->asked = true;
 }
 
+static const char *const plan_whys[] = {
+    [LINKS_CONTENT] = "content", [LINKS_FIRST] = "first",     [LINKS_LOST] = "lost",
+    [LINKS_GONE] = "gone",       [LINKS_BACK] = "back",       [LINKS_BROKEN] = "broken",
+    [LINKS_ASKED] = "asked",     [LINKS_CHANGED] = "changed",
+};
+
+const char *links_why_name(enum links_why why)
+{
+    return plan_whys[why];
+}
+
+bool links_why_find(const char *name, enum links_why *out)
+{
+    for (size_t i = 0; i < sizeof(plan_whys) / sizeof(plan_whys[0]); i++) {
+        if (strcmp(plan_whys[i], name) == 0) {
+            *out = (enum links_why)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Can one be made? */
 
 /* Somebody who is there follows a later plan: it is on its way. */
@@ -162,13 +184,26 @@ static bool plan_has_majority(const struct links *l)
 
 /* Is one needed? */
 
-static bool plan_is_broken(const struct links *l)
+/* The first of these sites. */
+static struct links_about plan_about_site(uint64_t sites)
+{
+    return (struct links_about){.count = 1, .sites = {(uint32_t)__builtin_ctzll(sites)}};
+}
+
+static struct links_about plan_about_link(uint32_t a, uint32_t b)
+{
+    return (struct links_about){.count = 2, .sites = {a, b}};
+}
+
+/* A link of a path that is down. */
+static bool plan_is_broken(const struct links *l, struct links_about *about)
 {
     for (uint32_t s = 0; s < l->sites; s++) {
         const struct links_path *path = &l->paths[s];
 
         for (uint32_t i = 1; (l->active & plan_bit(s)) != 0 && i < path->count; i++) {
             if (!links_joined(l, path->sites[i - 1], path->sites[i])) {
+                *about = plan_about_link(path->sites[i - 1], path->sites[i]);
                 return true;
             }
         }
@@ -176,18 +211,21 @@ static bool plan_is_broken(const struct links *l)
     return false;
 }
 
-static bool plan_has_back(const struct links *l)
+/* Those who are there and not in the plan, or not as they were. */
+static uint64_t plan_back(const struct links *l)
 {
+    uint64_t back = 0;
+
     for (uint32_t s = 0; s < l->sites; s++) {
         uint64_t bit = plan_bit(s);
 
         /* The plan may know of a life that is not known here yet. */
         if ((l->reached & bit) != 0 && ((l->active & bit) == 0 || (l->lost & bit) != 0 ||
                                         l->list[s].life > l->paths[s].life)) {
-            return true;
+            back |= bit;
         }
     }
-    return false;
+    return back;
 }
 
 /* What nobody has measured now does not differ. */
@@ -198,7 +236,7 @@ static bool plan_rate_differs(const struct links *l, uint64_t planned, uint64_t 
     return is != 0 && apart * 100 > planned * l->config.change_percent;
 }
 
-static bool plan_rates_differ(const struct links *l)
+static bool plan_rates_differ(const struct links *l, struct links_about *about)
 {
     for (uint32_t s = 0; s < l->sites; s++) {
         const struct links_path *path = &l->paths[s];
@@ -207,6 +245,7 @@ static bool plan_rates_differ(const struct links *l)
             uint64_t is = links_rate(l, path->sites[i - 1], path->sites[i]);
 
             if (plan_rate_differs(l, path->rates[i - 1], is)) {
+                *about = plan_about_link(path->sites[i - 1], path->sites[i]);
                 return true;
             }
         }
@@ -214,9 +253,9 @@ static bool plan_rates_differ(const struct links *l)
     return false;
 }
 
-static bool plan_has_changed(struct links *l, uint64_t now)
+static bool plan_has_changed(struct links *l, uint64_t now, struct links_about *about)
 {
-    if (l->epoch == 0 || l->centre != l->self || !plan_rates_differ(l)) {
+    if (l->epoch == 0 || l->centre != l->self || !plan_rates_differ(l, about)) {
         l->different_ns = LINKS_NEVER;
         return false;
     }
@@ -231,31 +270,44 @@ static bool plan_has_changed(struct links *l, uint64_t now)
 }
 
 /* All who are missing are away. */
-static enum links_why plan_why(const struct links *l)
+static enum links_why plan_why(const struct links *l, struct links_about *about)
 {
     uint64_t missing = l->active & ~l->reached;
+    uint64_t back = plan_back(l);
 
+    *about = (struct links_about){0};
     if (l->epoch == 0) {
         return LINKS_FIRST;
     }
     if ((missing & plan_bit(l->centre)) != 0) {
+        *about = plan_about_site(plan_bit(l->centre));
         return LINKS_LOST;
     }
     if (missing != 0) {
+        *about = plan_about_site(missing);
         return LINKS_GONE;
     }
-    if (plan_has_back(l)) {
+    if (back != 0) {
+        *about = plan_about_site(back);
         return LINKS_BACK;
     }
-    if (plan_is_broken(l)) {
+    if (plan_is_broken(l, about)) {
         return LINKS_BROKEN;
     }
     return l->asked ? LINKS_ASKED : LINKS_CONTENT;
 }
 
-static enum links_why plan_need(struct links *l, uint64_t now)
+bool links_is_content(const struct links *l)
 {
-    bool changed = plan_has_changed(l, now);
+    struct links_about about;
+
+    return !plan_is_coming(l) && plan_why(l, &about) == LINKS_CONTENT;
+}
+
+static enum links_why plan_need(struct links *l, uint64_t now, struct links_about *about)
+{
+    struct links_about different = {0};
+    bool changed = plan_has_changed(l, now, &different);
     uint64_t patience_ns = plan_patience_ns(l);
     enum links_why why;
 
@@ -266,8 +318,12 @@ static enum links_why plan_need(struct links *l, uint64_t now)
     if (plan_is_coming(l) || !plan_has_majority(l)) {
         return LINKS_CONTENT;
     }
-    why = plan_why(l);
-    return why == LINKS_CONTENT && changed ? LINKS_CHANGED : why;
+    why = plan_why(l, about);
+    if (why == LINKS_CONTENT && changed) {
+        *about = different;
+        return LINKS_CHANGED;
+    }
+    return why;
 }
 
 /* Whose turn is it? */
@@ -317,11 +373,12 @@ static uint32_t plan_next_epoch(const struct links *l)
 
 bool links_look(struct links *l, uint64_t now, struct links_wish *out)
 {
+    struct links_about about = {0};
     enum links_why why;
     uint64_t turn_ns;
 
     l->look_ns = LINKS_NEVER;
-    why = plan_need(l, now);
+    why = plan_need(l, now, &about);
     if (why == LINKS_CONTENT) {
         l->need_ns = LINKS_NEVER;
         l->again_ns = 0;
@@ -338,6 +395,7 @@ bool links_look(struct links *l, uint64_t now, struct links_wish *out)
     }
     l->again_ns = now + plan_count(plan_proposers(l)) * l->config.turn_ns;
     l->look_ns = l->again_ns;
-    *out = (struct links_wish){why, plan_next_epoch(l), l->reached};
+    *out = (struct links_wish){
+        .why = why, .about = about, .epoch = plan_next_epoch(l), .active = l->reached};
     return true;
 }
