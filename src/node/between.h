@@ -21,7 +21,7 @@
 #include "codec/filter.h"
 #include "net/address.h"
 #include "sync/asp.h"
-#include "sync/central.h"
+#include "sync/links.h"
 #include "sync/mirror.h"
 
 struct json_t;
@@ -75,7 +75,9 @@ struct node_link {
 struct node_plan {
     uint32_t epoch; /* Not zero. */
     uint32_t centre;
-    uint64_t active; /* Bits. */
+    uint64_t active;    /* Bits. */
+    enum links_why why; /* For people, as the next: LINKS_CONTENT if it is not known. */
+    struct links_about about;
     struct node_path paths[CENTRAL_SITES_MAX];
 };
 

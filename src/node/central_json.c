@@ -113,6 +113,7 @@ static uint32_t plan_hops(const struct node_path *path)
 
 json_t *node_plan_to_json(const struct node_plan *plan, uint32_t sites)
 {
+    const uint64_t about[] = {plan->about.sites[0], plan->about.sites[1]};
     json_t *paths = json_array();
 
     for (uint32_t i = 0; i < sites; i++) {
@@ -131,8 +132,9 @@ json_t *node_plan_to_json(const struct node_plan *plan, uint32_t sites)
                                                      plan_numbers(way, path->count), "rates",
                                                      plan_numbers(path->rates, plan_hops(path))));
     }
-    return json_pack("{s:I, s:i, s:o}", "epoch", (json_int_t)plan->epoch, "centre",
-                     (int)plan->centre, "paths", paths);
+    return json_pack("{s:I, s:i, s:s, s:o, s:o}", "epoch", (json_int_t)plan->epoch, "centre",
+                     (int)plan->centre, "why", links_why_name(plan->why), "about",
+                     plan_numbers(about, plan->about.count), "paths", paths);
 }
 
 static bool plan_read_numbers(const json_t *list, uint64_t max, uint32_t count, uint64_t *out)
@@ -188,6 +190,26 @@ static bool plan_path(const json_t *fields, uint32_t sites, struct node_plan *pl
     return plan_path_valid(path, (uint32_t)site, plan->centre);
 }
 
+/* Why it was made is for people: a reason that is not known here is none to refuse it. */
+static bool plan_why(const json_t *fields, uint32_t sites, struct node_plan *plan)
+{
+    const json_t *why = json_object_get(fields, "why");
+    const json_t *list = json_object_get(fields, "about");
+    uint64_t about[2] = {0, 0};
+    size_t count = json_array_size(list);
+
+    if ((why != NULL && !json_is_string(why)) || count > 2 ||
+        !plan_read_numbers(list, sites - 1, (uint32_t)count, about)) {
+        return false;
+    }
+    if (why == NULL || !links_why_find(json_string_value(why), &plan->why)) {
+        plan->why = LINKS_CONTENT;
+    }
+    plan->about = (struct links_about){.count = (uint32_t)count,
+                                       .sites = {(uint32_t)about[0], (uint32_t)about[1]}};
+    return true;
+}
+
 bool node_plan_from_json(const json_t *fields, uint32_t sites, struct node_plan *out)
 {
     const json_t *paths = json_object_get(fields, "paths");
@@ -198,6 +220,9 @@ bool node_plan_from_json(const json_t *fields, uint32_t sites, struct node_plan 
         return false;
     }
     *out = (struct node_plan){.epoch = (uint32_t)epoch, .centre = (uint32_t)centre};
+    if (!plan_why(fields, sites, out)) {
+        return false;
+    }
     for (size_t i = 0; i < json_array_size(paths); i++) {
         if (!plan_path(json_array_get(paths, i), sites, out)) {
             return false;

@@ -5,7 +5,6 @@
 #define NODE_CENTRAL_JSON_H
 
 #include "node/between.h"
-#include "sync/links.h"
 
 #include <jansson.h>
 

@@ -198,7 +198,7 @@ static void words_come_back_as_they_were(void **state)
 /* Plans. */
 
 #define PLAN                                                                                       \
-    "{'epoch': 7, 'centre': 2, 'paths': ["                                                         \
+    "{'epoch': 7, 'centre': 2, 'why': 'broken', 'about': [0, 2], 'paths': ["                       \
     "{'site': 0, 'life': 70, 'rate': 1000, 'sites': [0, 3, 2], 'rates': [2000, 0]}, "              \
     "{'site': 2, 'life': 72, 'rate': 0, 'sites': [], 'rates': []}, "                               \
     "{'site': 3, 'life': 0, 'rate': 500, 'sites': [3, 2], 'rates': [900]}]}"
@@ -223,6 +223,9 @@ static void a_plan_is_what_its_text_says(void **state)
     assert_int_equal(plan.epoch, 7);
     assert_int_equal(plan.centre, 2);
     assert_int_equal(plan.active, 0xd);
+    assert_int_equal(plan.why, LINKS_BROKEN);
+    assert_int_equal(plan.about.count, 2);
+    assert_int_equal(plan.about.sites[1], 2);
     assert_int_equal(plan.paths[0].count, 3);
     assert_int_equal(plan.paths[0].sites[1], 3);
     assert_int_equal(plan.paths[0].rates[0], 2000);
@@ -249,6 +252,11 @@ static void plans_that_cannot_be_are_refused(void **state)
         {"'centre': 2", "'centre': 1"}, /* It is not active, and no path ends there. */
         {"'centre': 2, ", ""},
         {"'paths'", "'ways'"}, /* Then nobody is active. */
+        {"'why': 'broken'", "'why': 5"},
+        {"'about': [0, 2]", "'about': [4]"},
+        {"'about': [0, 2]", "'about': [0, 1, 2]"},
+        {"'about': [0, 2]", "'about': 0"},
+        {"'about': [0, 2]", "'about': ['0']"},
         {"'site': 0", "'site': 4"},
         {"'site': 0", "'site': 3"}, /* Twice, and the path does not begin there. */
         {"'site': 0, ", ""},
@@ -289,6 +297,17 @@ static void plans_that_cannot_be_are_refused(void **state)
     assert_false(takes_plan(PLAN, 3));
 }
 
+/* There may be more of them one day. */
+static void a_plan_may_have_been_made_for_a_reason_that_is_not_known(void **state)
+{
+    char text[TEXT_BYTES];
+
+    (void)state;
+    with(PLAN, "'broken'", "'cheaper'", text);
+    assert_true(takes_plan(text, SITES));
+    assert_int_equal(plan.why, LINKS_CONTENT);
+}
+
 static void what_a_plan_does_not_say_is_zero(void **state)
 {
     (void)state;
@@ -296,6 +315,8 @@ static void what_a_plan_does_not_say_is_zero(void **state)
                            "{'site': 1, 'sites': [1, 0], 'rates': [0]}]}",
                            SITES));
     assert_int_equal(plan.active, 3);
+    assert_int_equal(plan.why, LINKS_CONTENT);
+    assert_int_equal(plan.about.count, 0);
     assert_int_equal(plan.paths[0].count, 0);
     assert_int_equal(plan.paths[1].bytes_per_s, 0);
     assert_int_equal(plan.paths[1].life, 0);
@@ -353,6 +374,11 @@ static void plans_come_back_as_they_were(void **state)
         plan = (struct node_plan){0};
         plan.epoch = 1 + (uint32_t)rng_below(&rng, LINKS_EPOCH_LAST);
         plan.centre = (uint32_t)rng_below(&rng, sites);
+        plan.why = (enum links_why)rng_below(&rng, LINKS_CHANGED + 1);
+        plan.about.count = (uint32_t)rng_below(&rng, 3);
+        for (uint32_t i = 0; i < plan.about.count; i++) {
+            plan.about.sites[i] = (uint32_t)rng_below(&rng, sites);
+        }
         for (uint32_t i = 0; i < sites; i++) {
             if (i == plan.centre || rng_below(&rng, 4) != 0) {
                 plan.active |= UINT64_C(1) << i;
@@ -364,6 +390,10 @@ static void plans_come_back_as_they_were(void **state)
         assert_int_equal(back.epoch, plan.epoch);
         assert_int_equal(back.centre, plan.centre);
         assert_int_equal(back.active, plan.active);
+        assert_int_equal(back.why, plan.why);
+        assert_int_equal(back.about.count, plan.about.count);
+        assert_memory_equal(back.about.sites, plan.about.sites,
+                            plan.about.count * sizeof(plan.about.sites[0]));
         for (uint32_t i = 0; i < sites; i++) {
             same_path(&back.paths[i], &plan.paths[i]);
         }
@@ -380,6 +410,7 @@ int main(void)
         cmocka_unit_test(words_come_back_as_they_were),
         cmocka_unit_test(a_plan_is_what_its_text_says),
         cmocka_unit_test(plans_that_cannot_be_are_refused),
+        cmocka_unit_test(a_plan_may_have_been_made_for_a_reason_that_is_not_known),
         cmocka_unit_test(what_a_plan_does_not_say_is_zero),
         cmocka_unit_test(plans_come_back_as_they_were),
     };

@@ -366,7 +366,8 @@ static enum err plan_make(const struct node_central *r, const struct links_wish 
     struct plan_quick quick;
     enum err rc = plan_graph(r, wish->active, site_of, &graph, text);
 
-    *plan = (struct node_plan){.epoch = wish->epoch, .active = wish->active};
+    *plan = (struct node_plan){
+        .epoch = wish->epoch, .active = wish->active, .why = wish->why, .about = wish->about};
     for (uint32_t i = 0; rc == OK && i < graph->nodes_count; i++) {
         no_server[i] =
             (r->between->no_centre >> site_of[i] & 1) != 0 ||
