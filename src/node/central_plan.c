@@ -84,6 +84,9 @@ void node_central_seen(struct node_central *r, struct node_far *f, bool up)
     uint32_t other = plan_index(r, f);
     int64_t now_ns = node_central_now(r);
 
+    if (f->site.far) {
+        return; /* There is no link that could be up. */
+    }
     links_set_up(&r->links, other, up, (uint64_t)now_ns);
     if (up) {
         plan_measure(r, f, now_ns);
