@@ -104,7 +104,7 @@ static bool links_matters(const struct links_view *v, uint32_t region)
     return false;
 }
 
-static void links_look(struct links_view *v, const struct run_reading *r)
+static void links_view_look(struct links_view *v, const struct run_reading *r)
 {
     memset(v, 0, sizeof(*v));
     v->r = r;
@@ -152,7 +152,7 @@ static uint32_t links_step(uint64_t bytes, double used)
 
 static const char *const links_styles[] = {"u0", "u1", "u2", "u3", "u4", "u5", "over"};
 
-static void links_rate(double bytes_per_s, struct text *t)
+static void links_print_rate(double bytes_per_s, struct text *t)
 {
     static const char *const units[] = {"bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"};
     double bits = bytes_per_s * 8;
@@ -406,7 +406,7 @@ static void links_table_row(const struct links_view *v, const struct links_row *
     run_page_percent(out, links_used(v, row->from, row->to));
     text_add(out, "</td><td class=\"n\">");
     if (link != NULL) {
-        links_rate((double)link->bytes_per_s / f->links.scale, out);
+        links_print_rate((double)link->bytes_per_s / f->links.scale, out);
     }
     text_add(out, "</td><td class=\"n\">");
     if (link != NULL && link->priced) {
@@ -448,7 +448,7 @@ void report_links(const struct run_reading *r, struct text *out)
 {
     struct links_view v;
 
-    links_look(&v, r);
+    links_view_look(&v, r);
     if (v.count < 2) {
         return;
     }
