@@ -518,7 +518,7 @@ static void central_tick_due(struct loop_timer *timer, void *user)
     (void)timer;
     for (uint32_t i = 1; i < r->fars.count; i++) {
         struct node_far *f = &r->fars.list[i];
-        bool seen = node_far_tick(f, now_ns);
+        bool seen = node_far_tick(f, now_ns, (int64_t)NODE_CENTRAL_DOWN_MS * 1000000);
 
         node_central_seen(r, f, f->up && seen);
     }

@@ -13,6 +13,7 @@
 
 enum {
     NODE_CENTRAL_TICK_MS = 50,
+    NODE_CENTRAL_DOWN_MS = 500,           /* Without any connection: there may be another way. */
     NODE_CENTRAL_STAND_MS = 200,          /* Until a stand is said again. */
     NODE_CENTRAL_PUMP_FRAMES = 64,        /* In one turn. */
     NODE_FLOW_WINDOW_BYTES_MIN = 4 << 20, /* Under way from one end to the other. */

@@ -290,7 +290,7 @@ enum err node_fars_frame(struct node_fars *set, struct net_peer *peer,
     return rc;
 }
 
-bool node_far_tick(struct node_far *f, int64_t now_ns)
+bool node_far_tick(struct node_far *f, int64_t now_ns, int64_t down_ns)
 {
     bool silent = f->up && !(net_peer_is_up(f->out) && net_peer_is_up(f->in));
 
@@ -301,5 +301,5 @@ bool node_far_tick(struct node_far *f, int64_t now_ns)
             far_dial(f);
         }
     }
-    return f->silent_ns == 0 || now_ns - f->silent_ns <= (int64_t)NODE_FAR_DOWN_MS * 1000000;
+    return f->silent_ns == 0 || now_ns - f->silent_ns <= down_ns;
 }

@@ -98,8 +98,8 @@ MUST_USE enum err node_fars_frame(struct node_fars *set, struct net_peer *peer,
                                   const struct net_frame *frame);
 
 /* Now and then: ask those again who refused. Return false if the site that is up has had no
- * connection for a while. */
-bool node_far_tick(struct node_far *f, int64_t now_ns);
+ * connection for longer than @down_ns. */
+bool node_far_tick(struct node_far *f, int64_t now_ns, int64_t down_ns);
 
 void node_far_look(struct node_far *f);                       /* Has it come, or gone? */
 void node_far_dialled(struct node_far *f);                    /* .out is new. */

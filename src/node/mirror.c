@@ -361,7 +361,7 @@ static void mirror_pump_due(struct loop_task *task, void *user)
 /* A site without a connection for a while is away; one that refused is asked again. */
 static void mirror_tick_far(struct node_mirror *r, struct node_far *f, int64_t now_ns)
 {
-    bool seen = node_far_tick(f, now_ns);
+    bool seen = node_far_tick(f, now_ns, (int64_t)NODE_FAR_DOWN_MS * 1000000);
 
     if (f->up && !seen && r->m.sites[f->index].up) {
         mirror_down(&r->m, f->index, now_ns);

@@ -48,8 +48,10 @@ enum err links_init(struct links *l, uint32_t sites, uint32_t self, uint64_t lif
         .rates = mem_calloc((size_t)sites * sites, sizeof(*l->rates)),
         .measured = mem_calloc(sites, sizeof(*l->measured)),
         .paths = mem_calloc(sites, sizeof(*l->paths)),
+        .planned = mem_calloc((size_t)sites * sites, sizeof(*l->planned)),
     };
-    if (l->list == NULL || l->rates == NULL || l->measured == NULL || l->paths == NULL) {
+    if (l->list == NULL || l->rates == NULL || l->measured == NULL || l->paths == NULL ||
+        l->planned == NULL) {
         links_deinit(l);
         return ERR_NOMEM;
     }
@@ -66,6 +68,7 @@ void links_deinit(struct links *l)
     mem_free(l->rates);
     mem_free(l->measured);
     mem_free(l->paths);
+    mem_free(l->planned);
     *l = (struct links){0};
 }
 

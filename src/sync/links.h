@@ -69,7 +69,7 @@ enum links_why {
     LINKS_BACK,    /* Somebody is there who is not active, or has restarted, or forgot. */
     LINKS_BROKEN,  /* A path has links that are down. All sites are there by other ways. */
     LINKS_ASKED,   /* links_ask(). */
-    LINKS_CHANGED, /* Rates are not those that the plan was made with. */
+    LINKS_CHANGED, /* Links are not those that the plan was made with: others, or their rates. */
 };
 
 /* As a word: "first", "lost", ... */
@@ -117,6 +117,7 @@ struct links {
     uint32_t centre;
     uint64_t active;
     struct links_path *paths;
+    uint64_t *planned; /* By two sites: what their link was when the plan was made, or kept. */
     uint64_t lost; /* Those who forgot since it was made. */
     bool asked;
     uint64_t need_ns;      /* Since then another one is needed, or LINKS_NEVER. */

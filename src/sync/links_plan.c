@@ -58,6 +58,41 @@ static bool plan_possible(const struct links *l, uint32_t epoch, uint32_t centre
     return true;
 }
 
+/* A link as plans know it: not there, there, or of that rate. */
+enum { PLAN_LINK_DOWN = 0, PLAN_LINK_UP = 1 };
+
+static uint64_t plan_link(const struct links *l, uint32_t a, uint32_t b)
+{
+    uint64_t rate = links_rate(l, a, b);
+
+    return !links_joined(l, a, b) ? PLAN_LINK_DOWN : rate == 0 ? PLAN_LINK_UP : rate;
+}
+
+static uint64_t *plan_link_then(const struct links *l, uint32_t a, uint32_t b)
+{
+    return a < b ? &l->planned[a * l->sites + b] : &l->planned[b * l->sites + a];
+}
+
+/* Those of the paths are as whoever made the plan knew them. */
+static void plan_note_links(struct links *l)
+{
+    for (uint32_t a = 0; a < l->sites; a++) {
+        for (uint32_t b = a + 1; b < l->sites; b++) {
+            *plan_link_then(l, a, b) = plan_link(l, a, b);
+        }
+    }
+    for (uint32_t s = 0; s < l->sites; s++) {
+        const struct links_path *path = &l->paths[s];
+
+        for (uint32_t i = 1; (l->active & plan_bit(s)) != 0 && i < path->count; i++) {
+            uint64_t rate = path->rates[i - 1];
+
+            *plan_link_then(l, path->sites[i - 1], path->sites[i]) =
+                rate == 0 ? PLAN_LINK_UP : rate;
+        }
+    }
+}
+
 static void plan_satisfy(struct links *l)
 {
     l->asked = false;
@@ -86,6 +121,7 @@ enum links_verdict links_plan_set(struct links *l, uint32_t epoch, uint32_t cent
         l->paths[s].life = l->paths[s].life == 0 ? l->list[s].life : l->paths[s].life;
     }
     l->lost = 0;
+    plan_note_links(l);
     plan_satisfy(l);
     own->epoch = epoch;
     own->top = own->top > epoch ? own->top : epoch;
@@ -101,6 +137,7 @@ void links_plan_keep(struct links *l)
             path->rates[i - 1] = links_rate(l, path->sites[i - 1], path->sites[i]);
         }
     }
+    plan_note_links(l);
     plan_satisfy(l);
 }
 
@@ -228,24 +265,24 @@ static uint64_t plan_back(const struct links *l)
     return back;
 }
 
-/* What nobody has measured now does not differ. */
-static bool plan_rate_differs(const struct links *l, uint64_t planned, uint64_t is)
+/* What nobody has measured now does not differ, nor does what is down: if that matters, the plan is
+ * broken. */
+static bool plan_link_differs(const struct links *l, uint64_t then, uint64_t is)
 {
-    uint64_t apart = is > planned ? is - planned : planned - is;
+    uint64_t apart = is > then ? is - then : then - is;
 
-    return is != 0 && apart * 100 > planned * l->config.change_percent;
+    if (is == PLAN_LINK_DOWN || is == PLAN_LINK_UP) {
+        return is == PLAN_LINK_UP && then == PLAN_LINK_DOWN;
+    }
+    return apart * 100 > then * l->config.change_percent;
 }
 
-static bool plan_rates_differ(const struct links *l, struct links_about *about)
+static bool plan_links_differ(const struct links *l, struct links_about *about)
 {
-    for (uint32_t s = 0; s < l->sites; s++) {
-        const struct links_path *path = &l->paths[s];
-
-        for (uint32_t i = 1; (l->active & plan_bit(s)) != 0 && i < path->count; i++) {
-            uint64_t is = links_rate(l, path->sites[i - 1], path->sites[i]);
-
-            if (plan_rate_differs(l, path->rates[i - 1], is)) {
-                *about = plan_about_link(path->sites[i - 1], path->sites[i]);
+    for (uint32_t a = 0; a < l->sites; a++) {
+        for (uint32_t b = a + 1; b < l->sites; b++) {
+            if (plan_link_differs(l, *plan_link_then(l, a, b), plan_link(l, a, b))) {
+                *about = plan_about_link(a, b);
                 return true;
             }
         }
@@ -255,7 +292,7 @@ static bool plan_rates_differ(const struct links *l, struct links_about *about)
 
 static bool plan_has_changed(struct links *l, uint64_t now, struct links_about *about)
 {
-    if (l->epoch == 0 || l->centre != l->self || !plan_rates_differ(l, about)) {
+    if (l->epoch == 0 || l->centre != l->self || !plan_links_differ(l, about)) {
         l->different_ns = LINKS_NEVER;
         return false;
     }

@@ -80,7 +80,7 @@ static void test_a_link_whose_rate_has_changed_is_named(void **state)
     links_set_rate(&l, 3, 1000);
     links_say(&l, 5, &word);
     content(5, 5 + SETTLE);
-    about_link(expect(5 + SETTLE, LINKS_CHANGED, 0xf), 3, 0);
+    about_link(expect(5 + SETTLE, LINKS_CHANGED, 0xf), 0, 3);
     assert_true(links_is_content(&l)); /* It does, only not as well. */
 }
 
