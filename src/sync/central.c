@@ -277,15 +277,16 @@ enum err central_stood(struct central *c, uint32_t site, const struct central_st
     return OK;
 }
 
-static bool central_all_stood(const struct central *c)
+/* An active site that has not said how it stands, with all chunks; CENTRAL_SITES_MAX: none. */
+static uint32_t central_unsaid(const struct central *c)
 {
     for (uint32_t s = 0; s < c->sites; s++) {
         if (central_is_active(c, s) &&
             (!c->list[s].stood || c->list[s].versions_count != c->chunks_count)) {
-            return false;
+            return s;
         }
     }
-    return true;
+    return CENTRAL_SITES_MAX;
 }
 
 /* Of a chunk the word of those counts who have it and went by the latest plan. One that went by a
@@ -389,7 +390,7 @@ static void central_enter(struct central *c, uint32_t site)
 
 bool central_begin(struct central *c)
 {
-    if (!central_is_centre(c) || c->begun || c->unfit || !central_all_stood(c)) {
+    if (!central_is_centre(c) || c->begun || c->unfit || central_unsaid(c) != CENTRAL_SITES_MAX) {
         return false;
     }
     for (uint32_t i = 0; i < c->chunks_count; i++) {
@@ -778,6 +779,87 @@ bool central_is_whole(const struct central *c)
     }
     for (uint32_t i = 0; i < c->chunks_count; i++) {
         if (c->chunks[i].empty) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Waiting. */
+
+/* For a plan: the centre for somebody to say how it stands, the others for the centre. */
+static uint32_t central_absent(const struct central *c)
+{
+    if (c->plan.epoch == 0 || !central_is_active(c, c->self)) {
+        return CENTRAL_SITES_MAX;
+    }
+    return central_is_centre(c) ? central_unsaid(c) : c->plan.centre;
+}
+
+/* Who is missed in most of the chunks that are open at the centre. */
+static enum central_wait central_missed(const struct central *c, uint32_t *site_out)
+{
+    uint32_t sums[CENTRAL_SITES_MAX] = {0}, taken[CENTRAL_SITES_MAX] = {0};
+    uint32_t most = 0;
+    enum central_wait wait = CENTRAL_WAIT_NOBODY;
+
+    for (uint32_t i = 0; i < c->chunks_count; i++) {
+        uint64_t missing = central_expected(c, i) & ~c->chunks[i].in;
+
+        for (uint32_t s = 0; s < c->sites && c->chunks[i].in != 0; s++) {
+            sums[s] += missing >> s & 1;
+            taken[s] += missing == 0 && s != c->self && central_is_active(c, s) &&
+                        c->acked[central_at(c, i, s)] != c->chunks[i].top;
+        }
+    }
+    for (uint32_t s = 0; s < c->sites; s++) {
+        if (sums[s] > most || taken[s] > most) {
+            most = sums[s] > taken[s] ? sums[s] : taken[s];
+            wait = sums[s] >= taken[s] ? CENTRAL_WAIT_SUM : CENTRAL_WAIT_TAKEN;
+            *site_out = s;
+        }
+    }
+    return wait;
+}
+
+enum central_wait central_waits(const struct central *c, uint32_t *site_out)
+{
+    bool centre = central_is_centre(c);
+
+    *site_out = CENTRAL_SITES_MAX;
+    if (!c->begun) {
+        *site_out = central_absent(c);
+        return CENTRAL_WAIT_PLAN;
+    }
+    for (uint32_t i = 0; i < c->chunks_count; i++) {
+        if (centre ? !central_here(c, i) : c->chunks[i].empty) {
+            *site_out = centre ? c->chunks[i].holder : c->plan.centre;
+            return CENTRAL_WAIT_COPY;
+        }
+    }
+    if (centre) {
+        return central_missed(c, site_out);
+    }
+    for (uint32_t i = 0; i < c->chunks_count; i++) {
+        if (c->chunks[i].gathered != 0) {
+            *site_out = c->plan.centre;
+            return CENTRAL_WAIT_RESULT;
+        }
+    }
+    return CENTRAL_WAIT_NOBODY;
+}
+
+bool central_is_quiet(const struct central *c)
+{
+    bool awaited = false;
+
+    if (!c->begun || !central_is_whole(c)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < c->chunks_count; i++) {
+        if (c->chunks[i].gathered != 0 ||
+            (central_is_centre(c) && (c->chunks[i].in != 0 || !central_here(c, i) ||
+                                      !central_level(c, i, &awaited) || awaited))) {
             return false;
         }
     }

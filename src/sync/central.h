@@ -240,6 +240,22 @@ static inline bool central_is_active(const struct central *c, uint32_t site)
  * copies. What they made in an earlier life of this process may be in these. */
 bool central_is_whole(const struct central *c);
 
+/* For whom this site waits. */
+enum central_wait {
+    CENTRAL_WAIT_NOBODY,
+    CENTRAL_WAIT_PLAN,   /* To say how it stands, or that the plan begins; perhaps for nobody. */
+    CENTRAL_WAIT_COPY,   /* For whole chunks from there. */
+    CENTRAL_WAIT_SUM,    /* Centre: for its sums. */
+    CENTRAL_WAIT_TAKEN,  /* Centre: to have got the last results. */
+    CENTRAL_WAIT_RESULT, /* For results of the centre. */
+};
+
+/* @site_out: the one that is missing most often; CENTRAL_SITES_MAX: none. */
+enum central_wait central_waits(const struct central *c, uint32_t *site_out);
+
+/* Nothing of this site, or for others at the centre, is under way any more. */
+bool central_is_quiet(const struct central *c);
+
 static inline uint64_t central_counted(const struct central *c, uint32_t chunk, uint32_t site)
 {
     return c->counted[(uint64_t)chunk * c->sites + site];
