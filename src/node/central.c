@@ -246,6 +246,9 @@ void node_central_adopted(struct node_central *r, const struct node_plan *plan)
     node_central_forget(r);
     central_flows(r);
     r->asking = false;
+    r->moved_ns = node_central_now(r);
+    memset(r->used, 0, r->sites * sizeof(*r->used));
+    memset(r->broken, 0, r->sites * sizeof(*r->broken));
     for (uint32_t i = 0; i < r->chunks_count; i++) {
         struct node_central_chunk *k = &r->chunks[i];
 
@@ -338,6 +341,7 @@ void node_central_went(struct node_central *r)
     struct node_lane *l = r->lane;
 
     node_lane_trace(l, "plan %" PRIu32 " begins", r->c.plan.epoch);
+    r->moved_ns = node_central_now(r);
     links_set_memory(&r->links, true, (uint64_t)node_central_now(r));
     if (r->c.until != CENTRAL_EVER) {
         node_central_idle(r, r->c.until); /* The last one may have left since it stood. */
@@ -366,7 +370,7 @@ static void central_ask_for(struct node_central *r)
 }
 
 /* The last round that is needed so that all sums of this site count; zero: none. */
-static uint64_t central_owed(const struct node_central *r)
+uint64_t node_central_owed(const struct node_central *r)
 {
     uint64_t round = 0;
 
@@ -388,7 +392,7 @@ void node_central_flush(struct node_central *r)
         r->lane->sync.members_count > 0 || r->c.until == CENTRAL_EVER) {
         return;
     }
-    round = central_owed(r);
+    round = node_central_owed(r);
     r->carrying = round != 0;
     if (round == 0) {
         return;
@@ -428,7 +432,7 @@ static void central_far_down(struct node_far *f, void *user)
 {
     struct node_central *r = user;
 
-    r->broken[f->index] = true;
+    r->broken[f->index] = r->broken[f->index] || r->used[f->index];
     node_central_seen(r, f, false);
     node_central_links(r);
 }
@@ -607,6 +611,7 @@ void node_central_finished(struct node_central *r)
 void node_central_gathered(struct node_central *r, uint32_t chunk, uint64_t round)
 {
     central_gathered(&r->c, chunk, round);
+    r->moved_ns = node_central_now(r);
     if (central_is_centre(&r->c)) {
         node_central_look(r, chunk);
     }

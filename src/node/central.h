@@ -7,6 +7,7 @@
 
 #include "node/between.h"
 
+struct json_t;
 struct node_central;
 struct node_fars;
 struct node_lane;
@@ -62,6 +63,9 @@ struct node_central_stats {
     uint32_t centre;
 };
 void node_central_stats(const struct node_central *r, struct node_central_stats *out);
+
+/* As node_mirror_status(), with what it goes by in "central": for `strait why` and `strait top`. */
+struct json_t *node_central_status(struct node_central *r);
 
 /* What does not hold, or NULL. */
 const char *node_central_broken(const struct node_central *r);

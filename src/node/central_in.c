@@ -76,6 +76,7 @@ static void in_enter(struct node_central *r, uint32_t chunk, uint64_t round,
     k->aside = l->chunks[chunk]->accum;
     k->fate = own;
     k->entering = true;
+    r->moved_ns = node_central_now(r);
     l->chunks[chunk]->accum = *result;
     l->sums_count += result->sum != NULL;
     if (round > sync_chunk_version(&l->sync, chunk)) {

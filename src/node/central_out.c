@@ -40,6 +40,7 @@ static enum err out_hand(struct node_central *r, struct node_far *to,
     struct node_waiting *w;
 
     header.flags = 0;
+    r->used[to->index] = true;
     if (to->up && list_empty(queue) && net_peer_has_room(to->out, header.body_bytes) &&
         net_peer_send(to->out, control ? NET_CONTROL : NET_DATA, &header, body) == OK) {
         return OK;
@@ -146,6 +147,7 @@ static enum err out_send(struct node_central *r, uint32_t site, enum wire_type t
     rc = wire_routed_encode(r->lane->pool, type, routed, &frame);
     if (rc == OK) {
         bytes = buf_size(frame) - WIRE_HEADER_BYTES;
+        r->used[f->index] = true;
         rc = net_peer_send_sealed(f->out, NET_DATA, frame);
         if (rc != OK) {
             buf_unref(frame);

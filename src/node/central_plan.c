@@ -22,9 +22,10 @@ enum err node_central_plan_init(struct node_central *r)
     config.away_ns = (uint64_t)r->between->away_ns;
     config.majority = r->between->majority;
     r->meters = mem_calloc((size_t)r->sites + 1, sizeof(*r->meters));
+    r->used = mem_calloc((size_t)r->sites + 1, sizeof(*r->used));
     r->broken = mem_calloc((size_t)r->sites + 1, sizeof(*r->broken));
     r->believes = mem_calloc((size_t)r->sites + 1, sizeof(*r->believes));
-    if (r->meters == NULL || r->broken == NULL || r->believes == NULL) {
+    if (r->meters == NULL || r->used == NULL || r->broken == NULL || r->believes == NULL) {
         return ERR_NOMEM;
     }
     for (uint32_t i = 0; i < r->sites; i++) {
@@ -38,9 +39,11 @@ void node_central_plan_deinit(struct node_central *r)
 {
     links_deinit(&r->links);
     mem_free(r->meters);
+    mem_free(r->used);
     mem_free(r->broken);
     mem_free(r->believes);
     r->meters = NULL;
+    r->used = NULL;
     r->broken = NULL;
     r->believes = NULL;
 }
@@ -255,8 +258,7 @@ static enum err plan_graph(const struct node_central *r, uint64_t active, uint32
     return rc;
 }
 
-/* Bytes that a site sends in a round, over all lanes. */
-static double plan_bytes(const struct node_central *r)
+double node_central_bytes(const struct node_central *r)
 {
     double bytes = 0;
 
@@ -313,11 +315,10 @@ static bool plan_fits(const struct plan_quick *quick)
     return true;
 }
 
-/* How long a round takes by the plan that is followed, on the links as they are now. */
-static double plan_time(const struct node_central *r)
+double node_central_round_s(const struct node_central *r)
 {
     const struct node_plan *plan = &r->plan;
-    double bytes = plan_bytes(r) * (r->between->shared ? 2 : 1), time_s = 0;
+    double bytes = node_central_bytes(r) * (r->between->shared ? 2 : 1), time_s = 0;
 
     for (uint32_t i = 0; i < r->sites; i++) {
         for (uint32_t k = i + 1; k < r->sites; k++) {
@@ -343,7 +344,7 @@ static double plan_time(const struct node_central *r)
 /* Is a plan that takes so long worth beginning anew, over the rest of the run? */
 static bool plan_pays(const struct node_central *r, double time_s)
 {
-    double now_s = plan_time(r), gain_s = now_s - time_s;
+    double now_s = node_central_round_s(r), gain_s = now_s - time_s;
     uint64_t done = sync_version(&r->lane->sync), clocks = r->between->clocks;
 
     return gain_s > now_s * PLAN_GAIN_LEAST &&
@@ -357,7 +358,7 @@ static enum err plan_make(const struct node_central *r, const struct links_wish 
     uint32_t site_of[CENTRAL_SITES_MAX];
     bool no_server[CENTRAL_SITES_MAX] = {false};
     bool no_relay[CENTRAL_SITES_MAX] = {false};
-    struct plan_place_problem problem = {.bytes = plan_bytes(r),
+    struct plan_place_problem problem = {.bytes = node_central_bytes(r),
                                          .model = PLAN_PLACE_PIPELINED,
                                          .duplex = plan_duplex(r),
                                          .paths = PLAN_PLACE_AUTO,

@@ -66,9 +66,10 @@ struct node_central {
     uint32_t ids[CENTRAL_SITES_MAX];            /* On the wire, by index: in the order of names. */
     struct node_far *far_at[CENTRAL_SITES_MAX]; /* NULL: this site. */
     struct links links;
-    struct net_meter *meters; /* By far, as the next two. */
+    struct net_meter *meters; /* By far, as the next one. */
     struct believe *believes;
-    bool *broken; /* A session was lost, and what was under way with it. */
+    bool *used;   /* By far: something went there by this plan. */
+    bool *broken; /* The session was lost since, and what was under way with it. */
     struct node_plan plan;
     struct node_flow flows[CENTRAL_SITES_MAX];
     struct list *passing; /* By far: chunks on their way to it; then notes, likewise. */
@@ -89,6 +90,7 @@ struct node_central {
     bool close_due; /* Centre: there was no room to close a round. */
     bool carrying;  /* Sums wait for a round, and nobody is here to begin one. */
     int64_t stood_ns;
+    int64_t moved_ns; /* A sum, a result or a plan came last. */
     bool started;
     uint8_t note[WIRE_NOTE_BYTES_MAX]; /* To write one. */
     struct node_central_stats stats;
@@ -112,6 +114,7 @@ void node_central_joined(struct node_central *r);
 void node_central_stand(struct node_central *r);
 uint64_t node_central_tables(const struct node_central *r); /* A hash of what tables there are. */
 void node_central_idle(struct node_central *r, uint64_t after);
+uint64_t node_central_owed(const struct node_central *r);
 void node_central_flush(struct node_central *r);
 void node_central_busy(struct node_central *r, uint64_t since);
 
@@ -125,6 +128,10 @@ MUST_USE enum links_verdict node_central_plan_set(struct node_central *r,
 void node_central_links(struct node_central *r);                   /* Say, look, propose. */
 void node_central_met(struct node_central *r, struct node_far *f); /* Tell it all there is. */
 void node_central_seen(struct node_central *r, struct node_far *f, bool up);
+/* Bytes that a site sends in a round, over all lanes; how long a round takes by the plan that is
+ * followed, on the links as they are now. */
+double node_central_bytes(const struct node_central *r);
+double node_central_round_s(const struct node_central *r);
 MUST_USE enum err node_central_word(struct node_central *r, struct node_far *f,
                                     const json_t *fields);
 MUST_USE enum err node_central_plan(struct node_central *r, struct node_far *f,

@@ -101,6 +101,9 @@ MUST_USE enum err node_fars_frame(struct node_fars *set, struct net_peer *peer,
  * connection for longer than @down_ns. */
 bool node_far_tick(struct node_far *f, int64_t now_ns, int64_t down_ns);
 
+/* Who and where it is, and how its sessions go, as an object for operators. @up: what is said. */
+json_t *node_far_status(const struct node_far *f, bool up);
+
 void node_far_look(struct node_far *f);                       /* Has it come, or gone? */
 void node_far_dialled(struct node_far *f);                    /* .out is new. */
 void node_far_troubled(struct node_far *f, const char *text); /* Why it is not there. */

@@ -5,27 +5,15 @@
 static json_t *status_far(struct node_mirror *r, const struct node_far *f)
 {
     const struct mirror_site *s = &r->m.sites[f->index];
-    struct net_peer_stats stats = {0}, back = {0};
-    uint64_t clock = s->clock + s->offset, sent_bytes;
-    json_t *out;
+    json_t *out = node_far_status(f, f->up && s->up);
 
-    if (f->out != NULL) {
-        net_peer_stats(f->out, &stats);
-    }
-    if (f->in != NULL) {
-        net_peer_stats(f->in, &back); /* Acknowledgements. */
-    }
-    sent_bytes = f->sent_before + stats.sent_bytes + back.sent_bytes;
-    out = json_pack("{s:s, s:b, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:b}", "site", f->site.name,
-                    "up", (int)(f->up && s->up), "clock", (json_int_t)clock, "announced",
-                    (json_int_t)s->announced, "left_out", (int)s->left_out, "waiting_bytes",
-                    (json_int_t)mirror_waiting_bytes(&r->m, f->index), "unacked_bytes",
-                    (json_int_t)stats.unacked_bytes, "rtt_us", (json_int_t)(stats.rtt_ns / 1000),
-                    "delivery", (json_int_t)node_drain_of(f)->bytes_per_s, "sent_bytes",
-                    (json_int_t)sent_bytes, "announcing", (int)node_drain_of(f)->raises);
-    if (f->trouble[0] != '\0' && !(f->up && s->up)) {
-        (void)json_object_set_new(out, "trouble", json_string(f->trouble));
-    }
+    (void)json_object_update_new(
+        out,
+        json_pack("{s:I, s:I, s:b, s:I, s:I, s:b}", "clock", (json_int_t)(s->clock + s->offset),
+                  "announced", (json_int_t)s->announced, "left_out", (int)s->left_out,
+                  "waiting_bytes", (json_int_t)mirror_waiting_bytes(&r->m, f->index), "delivery",
+                  (json_int_t)node_drain_of(f)->bytes_per_s, "announcing",
+                  (int)node_drain_of(f)->raises));
     return out;
 }
 

@@ -9,7 +9,8 @@
 #include <stdio.h>
 
 enum {
-    STATUS_MEMBERS_BYTES_MAX = 40 * 1024, /* Leaves room for the rest of the frame. */
+    STATUS_MEMBERS_BYTES_MAX = 40 * 1024, /* Leaves room for the rest of the frame, ... */
+    STATUS_BOTH_BYTES_MAX = 52 * 1024,    /* ... also together with what is between sites. */
     STATUS_LIST_MAX = 64,                 /* Of missing lanes or ranks. */
 };
 
@@ -81,7 +82,7 @@ static json_t *status_member(struct node_lane *l, const struct node_session *s)
 }
 
 /* Workers, those that are waited for first: if there are too many, the others are left away. */
-static json_t *status_members(struct node_lane *l, uint32_t *left_away_out)
+static json_t *status_members(struct node_lane *l, size_t bytes_max, uint32_t *left_away_out)
 {
     json_t *members = json_array();
     size_t bytes = 0;
@@ -97,7 +98,7 @@ static json_t *status_members(struct node_lane *l, uint32_t *left_away_out)
             }
             member = status_member(l, s);
             bytes += json_dumpb(member, NULL, 0, JSON_COMPACT) + 1;
-            if (bytes <= STATUS_MEMBERS_BYTES_MAX) {
+            if (bytes <= bytes_max) {
                 (void)json_array_append_new(members, member);
             } else {
                 *left_away_out += 1;
@@ -185,12 +186,30 @@ static json_int_t status_version(const struct node_lane *l)
     return (json_int_t)(l->restoring ? l->restored_clock : sync_version(&l->sync));
 }
 
+/* NULL: there is one site. */
+static json_t *status_between(struct node_lane *l)
+{
+    return l->mirror != NULL    ? node_mirror_status(l->mirror)
+           : l->central != NULL ? node_central_status(l->central)
+                                : NULL;
+}
+
+/* What is left for members. */
+static size_t status_room(const json_t *between)
+{
+    size_t taken = between == NULL ? 0 : json_dumpb(between, NULL, 0, JSON_COMPACT);
+    size_t left = taken < STATUS_BOTH_BYTES_MAX ? STATUS_BOTH_BYTES_MAX - taken : 0;
+
+    return left < STATUS_MEMBERS_BYTES_MAX ? left : STATUS_MEMBERS_BYTES_MAX;
+}
+
 struct json_t *node_lane_status(struct node_lane *l)
 {
     const struct node_site *site = &l->config.site;
     int64_t deadline = sync_deadline(&l->sync);
     uint32_t left_away;
-    json_t *members = status_members(l, &left_away);
+    json_t *between = status_between(l);
+    json_t *members = status_members(l, status_room(between), &left_away);
     json_t *out =
         json_pack("{s:s, s:s, s:i, s:i, s:I, s:i, s:s, s:I, s:s, s:b, s:b, s:o}", "site",
                   site->name, "server", l->config.identity.name, "lane", (int)l->config.number,
@@ -222,8 +241,8 @@ struct json_t *node_lane_status(struct node_lane *l)
     if (node_tree_on(l)) {
         (void)json_object_set_new(out, "tree", node_tree_status(l));
     }
-    if (l->mirror != NULL) {
-        (void)json_object_set_new(out, "between", node_mirror_status(l->mirror));
+    if (between != NULL) {
+        (void)json_object_set_new(out, "between", between);
     }
     if (l->config.number == 0) {
         status_first(l, out);
