@@ -488,7 +488,20 @@ static void view_site(const struct run_view *v, const struct run_cost *cost, uin
         view_part(&part, out);
         text_add(out, share != NULL ? "; " : "");
     }
-    if (share != NULL) {
+    if (share != NULL && share->around) {
+        const struct node_central_stats *c = &share->central;
+
+        text_addf(out, "%" PRIu64 " sums to the centre, %" PRIu64 " results from it", c->sums_sent,
+                  c->results_taken);
+        if (c->sums_taken > 0) {
+            text_addf(out, "; as the centre %" PRIu64 " and %" PRIu64, c->sums_taken,
+                      c->results_sent);
+        }
+        if (c->passed_bytes > 0) {
+            text_add(out, "; passed on ");
+            figure_bytes(run_bytes_full(c->passed_bytes, p->file), out);
+        }
+    } else if (share != NULL) {
         double insignificant = run_share_insignificant(share);
 
         text_addf(out, "%.1f %% kept back, %" PRIu64 " pieces, %" PRIu64 " barriers, soft %.2g",

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "node/control.h"
 #include "run/live_state.h"
+#include "run/plan_news.h"
 #include "run/sites_file.h"
 
 #include <errno.h>
@@ -117,7 +118,12 @@ static void sites_count_sent(struct live_sent *s, const json_t *site)
 void live_sites_seen(struct live *l, uint32_t lane, const json_t *status)
 {
     const json_t *sites = json_object_get(json_object_get(status, "between"), "sites");
+    char text[RUN_PLAN_NEWS_BYTES];
 
+    if (lane % l->f->lanes == 0 &&
+        run_plan_news(json_object_get(status, "between"), &l->planned, text, sizeof(text))) {
+        live_event(l, "plan", "", "%s", text);
+    }
     l->watched = true;
     json_decref(l->statuses[lane]);
     l->statuses[lane] = json_incref((json_t *)(uintptr_t)status);
@@ -209,11 +215,17 @@ static bool sites_wait(const json_t *between, const char *site, char *out, size_
         return false;
     }
     if (whom == NULL) {
-        (void)snprintf(out, size, "site %s waits: too much is under way to the others", site);
+        (void)snprintf(out, size, "site %s waits%s", site,
+                       strcmp(kind, "plan") == 0 ? " for a plan to begin"
+                                                 : ": too much is under way to the others");
     } else {
         (void)snprintf(out, size, "site %s waits for site %.64s%s", site, whom,
                        strcmp(kind, "clock") == 0     ? ", which is behind"
                        : strcmp(kind, "barrier") == 0 ? ": what it announced is on its way"
+                       : strcmp(kind, "plan") == 0    ? ": a plan is to begin"
+                       : strcmp(kind, "sum") == 0     ? ": its sum of the round"
+                       : strcmp(kind, "taken") == 0   ? ": it has not got the last result"
+                       : strcmp(kind, "result") == 0  ? ", the centre: the result of the round"
                                                       : ": it takes a copy");
     }
     return true;

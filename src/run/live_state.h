@@ -95,8 +95,9 @@ struct live {
     struct live_sent *sent;     /* By site, lane and other site. */
     struct run_share *shares;
     uint32_t port_tries;
-    bool watched; /* Some lane has answered. */
-    bool moving;  /* Some port was taken: all servers end, and begin elsewhere. */
+    bool watched;     /* Some lane has answered. */
+    uint32_t planned; /* The last plan around a centre that was told, by epoch. */
+    bool moving;      /* Some port was taken: all servers end, and begin elsewhere. */
     struct run_tally *tally;
     struct run_judge judge;
     struct run_traffic traffic;

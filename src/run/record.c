@@ -527,17 +527,21 @@ static json_t *record_sites(const struct run_picture *p, const struct run_cost *
     json_t *sites = json_array();
 
     for (uint32_t i = 0; i < f->sites_count; i++) {
+        const struct run_share *share = p->shares == NULL ? NULL : &p->shares[i];
+        bool around = share != NULL && share->around;
         struct run_cost_part part;
 
         if (cost != NULL) {
             run_bill_site(cost, f, i, &part);
         }
         (void)json_array_append_new(
-            sites, json_pack("{s:s, s:s?, s:i, s:o, s:o}", "name", f->sites[i].name, "region",
-                             f->sites[i].region_name, "workers", (int)f->sites[i].workers, "cost",
-                             cost != NULL ? record_part(&part) : json_null(), "shared",
-                             p->shares != NULL ? run_share_to_json(&p->shares[i], f->links.scale)
-                                               : json_null()));
+            sites,
+            json_pack(
+                "{s:s, s:s?, s:i, s:o, s:o, s:o}", "name", f->sites[i].name, "region",
+                f->sites[i].region_name, "workers", (int)f->sites[i].workers, "cost",
+                cost != NULL ? record_part(&part) : json_null(), "shared",
+                share != NULL && !around ? run_share_to_json(share, f->links.scale) : json_null(),
+                "around", around ? run_share_around_to_json(share, f->links.scale) : json_null()));
     }
     return sites;
 }

@@ -17,11 +17,37 @@ static int64_t share_time(const json_t *between, const char *key)
     return seconds > 0 && seconds < 1e9 ? (int64_t)(seconds * 1e9) : 0;
 }
 
+/* Rounds around a centre. */
+static void share_add_central(struct run_share *s, const json_t *stats)
+{
+    struct node_central_stats *c = &s->central;
+
+    s->around = true;
+    c->sums_sent += share_count(stats, "sums_sent");
+    c->sums_taken += share_count(stats, "sums_taken");
+    c->results_sent += share_count(stats, "results_sent");
+    c->results_taken += share_count(stats, "results_taken");
+    c->wholes_sent += share_count(stats, "wholes_sent");
+    c->wholes_taken += share_count(stats, "wholes_taken");
+    c->passed += share_count(stats, "passed");
+    c->passed_bytes += share_count(stats, "passed_bytes");
+    c->stale += share_count(stats, "stale");
+    c->refused += share_count(stats, "refused");
+    c->plans += share_count(stats, "plans");
+    c->carried += share_count(stats, "carried");
+}
+
 void run_share_add_status(struct run_share *s, const struct json_t *between)
 {
     struct node_mirror_stats *sums = &s->sums;
+    const json_t *central = json_object_get(between, "central");
     double soft = json_number_value(json_object_get(between, "soft"));
 
+    s->lanes++;
+    if (central != NULL) {
+        share_add_central(s, json_object_get(central, "stats"));
+        return;
+    }
     s->bound = s->bound || json_is_true(json_object_get(between, "budget_bound"));
     sums->pieces_made += share_count(between, "pieces_made");
     sums->elements_sent += share_count(between, "elements_sent");
@@ -41,17 +67,6 @@ void run_share_add_status(struct run_share *s, const struct json_t *between)
     sums->waited_fresh_ns += share_time(between, "waited_fresh_s");
     sums->waited_room_ns += share_time(between, "waited_room_s");
     sums->soft = soft > sums->soft ? soft : sums->soft;
-    s->lanes++;
-}
-
-void run_share_add(struct run_share *s, struct node_mirror *lane)
-{
-    json_t *status = node_mirror_status(lane);
-
-    if (status != NULL) {
-        run_share_add_status(s, status);
-        json_decref(status);
-    }
 }
 
 double run_share_insignificant(const struct run_share *s)
@@ -83,4 +98,18 @@ json_t *run_share_to_json(const struct run_share *s, double scale)
         (double)sums->waited_barrier_ns * 1e-9, "waited_fresh_s",
         (double)sums->waited_fresh_ns * 1e-9, "waited_room_s", (double)sums->waited_room_ns * 1e-9,
         "soft", sums->soft, "budget_bound", (int)s->bound);
+}
+
+json_t *run_share_around_to_json(const struct run_share *s, double scale)
+{
+    const struct node_central_stats *c = &s->central;
+
+    return json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "lanes",
+                     (int)s->lanes, "sums_sent", (json_int_t)c->sums_sent, "sums_taken",
+                     (json_int_t)c->sums_taken, "results_sent", (json_int_t)c->results_sent,
+                     "results_taken", (json_int_t)c->results_taken, "wholes_sent",
+                     (json_int_t)c->wholes_sent, "wholes_taken", (json_int_t)c->wholes_taken,
+                     "passed", (json_int_t)c->passed, "passed_bytes",
+                     (json_int_t)((double)c->passed_bytes / scale), "stale", (json_int_t)c->stale,
+                     "carried", (json_int_t)c->carried, "plans", (json_int_t)c->plans);
 }

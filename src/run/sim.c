@@ -5,6 +5,7 @@
 #include "loop/loop.h"
 #include "run/between.h"
 #include "run/move.h"
+#include "run/plan_news.h"
 #include "run/sim_background.h"
 #include "sim/cluster.h"
 #include "sim/fabric.h"
@@ -70,7 +71,8 @@ struct sim_run {
     struct run_result verdict;
     int64_t move_ns;                 /* How long data was moved before. */
     int64_t moved_ns;                /* When a clock ended last. */
-    uint64_t fired[SIM_FAULT_KINDS]; /* Faults that were told. */
+    uint64_t fired[SIM_FAULT_KINDS]; /* Faults that were told, ... */
+    uint32_t planned;                /* ... and plans, by epoch. */
     bool failed;
     struct err_text why;
 };
@@ -706,6 +708,30 @@ static void sim_tell_faults(struct sim_run *r)
     }
 }
 
+/* Plans of rounds around a centre. Lanes have their own: what the first of them does is told. */
+static void sim_tell_plans(struct sim_run *r)
+{
+    for (uint32_t i = 0; i < r->f->sites_count; i++) {
+        struct node_lane *lane = sim_cluster_lane(r->parts[i].cluster, 0);
+        struct node_central *central = lane == NULL ? NULL : node_lane_central(lane);
+        struct node_central_stats stats = {0};
+
+        if (central != NULL) {
+            node_central_stats(central, &stats);
+        }
+        if (stats.epoch > r->planned) {
+            json_t *status = node_lane_status(lane);
+            char text[RUN_PLAN_NEWS_BYTES];
+
+            if (run_plan_news(json_object_get(status, "between"), &r->planned, text,
+                              sizeof(text))) {
+                sim_event(r, "plan", "", "%s", text);
+            }
+            json_decref(status);
+        }
+    }
+}
+
 /* True: somebody wants it to stop. */
 static bool sim_look(struct sim_run *r)
 {
@@ -713,6 +739,7 @@ static bool sim_look(struct sim_run *r)
         r->watcher->tick == NULL ? RUN_WISH_NOTHING : r->watcher->tick(r->watcher->user);
 
     sim_tell_faults(r);
+    sim_tell_plans(r);
     if (wish == RUN_WISH_PICTURE && r->watcher->show != NULL) {
         struct run_picture picture;
 
@@ -808,11 +835,13 @@ static void sim_count_shares(struct sim_run *r)
     for (uint32_t i = 0; i < r->f->sites_count * r->f->lanes; i++) {
         struct node_lane *lane =
             sim_cluster_lane(r->parts[i / r->f->lanes].cluster, i % r->f->lanes);
-        struct node_mirror *mirror = lane == NULL ? NULL : node_lane_mirror(lane);
+        json_t *status = lane == NULL ? NULL : node_lane_status(lane);
+        const json_t *between = json_object_get(status, "between");
 
-        if (mirror != NULL) {
-            run_share_add(&r->shares[i / r->f->lanes], mirror);
+        if (between != NULL) {
+            run_share_add_status(&r->shares[i / r->f->lanes], between);
         }
+        json_decref(status);
     }
 }
 
