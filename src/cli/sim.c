@@ -407,25 +407,46 @@ static void sim_hush(const struct cli_context *ctx)
     }
 }
 
-/* What is drawn by seed takes no script, and is one thing only. */
-static enum cli_exit sim_check(struct cli_context *ctx, const char *path)
-{
-    bool site = cli_flag(ctx, "site"), feed = cli_flag(ctx, "feed");
+/* What is drawn by seed. */
+struct sim_drawn {
+    const char *option;
+    const char *what;
+    enum cli_exit (*run)(struct cli_context *ctx, uint64_t seed); /* NULL: as scripts are. */
+};
 
-    if (cli_flag(ctx, "fleet") && (path != NULL || site || feed)) {
-        return cli_error(ctx, CLI_ERROR_SETTINGS, "strait help sim",
-                         "--fleet draws several sites by seed: it takes no script, and not %s",
-                         feed ? "--feed" : "--site");
+static const struct sim_drawn sim_drawn[] = {
+    {"fleet", "several sites by seed", cli_sim_fleet},
+    {"feed", "a site that holds back what is small, by seed", cli_sim_feed},
+    {"convoy", "several sites around a centre, by seed", cli_sim_convoy},
+    {"site", "a site by seed", NULL},
+};
+
+enum { SIM_DRAWN_COUNT = sizeof(sim_drawn) / sizeof(sim_drawn[0]) };
+
+/* It takes no script, and is one thing only. *out: NULL if nothing is. */
+static enum cli_exit sim_drawn_find(struct cli_context *ctx, const char *path,
+                                    const struct sim_drawn **out)
+{
+    *out = NULL;
+    for (size_t i = 0; i < SIM_DRAWN_COUNT; i++) {
+        const struct sim_drawn *d = &sim_drawn[i];
+
+        if (!cli_flag(ctx, d->option)) {
+            continue;
+        }
+        if (*out != NULL) {
+            return cli_error(ctx, CLI_ERROR_SETTINGS, "strait help sim",
+                             "--%s draws %s: it takes no script, and not --%s", (*out)->option,
+                             (*out)->what, d->option);
+        }
+        *out = d;
     }
-    if (feed && (path != NULL || site)) {
+    if (*out != NULL && path != NULL) {
         return cli_error(ctx, CLI_ERROR_SETTINGS, "strait help sim",
-                         "--feed draws a site that holds back what is small, by seed: it takes no "
-                         "script, and not --site");
-    }
-    if (site && path != NULL) {
-        return cli_error(ctx, CLI_ERROR_SETTINGS, "strait help sim",
-                         "--site draws a site by seed and takes no script: a script with a line "
-                         "that begins with \"site\" is a site without this option");
+                         "--%s draws %s and takes no script%s", (*out)->option, (*out)->what,
+                         (*out)->run == NULL ? ": a script with a line that begins with \"site\" "
+                                               "is a site without this option"
+                                             : "");
     }
     return CLI_DONE;
 }
@@ -434,6 +455,7 @@ static enum cli_exit sim_run(struct cli_context *ctx)
 {
     const char *path = cli_argument(ctx, 0);
     struct sim_scenario *scenario = NULL;
+    const struct sim_drawn *drawn;
     enum cli_exit status;
     uint64_t seed;
 
@@ -445,14 +467,13 @@ static enum cli_exit sim_run(struct cli_context *ctx)
                 cli_flag(ctx, "site") ? sim_scenario_builtin_site() : sim_scenario_builtin());
         return CLI_DONE;
     }
-    status = sim_check(ctx, path);
+    status = sim_drawn_find(ctx, path, &drawn);
     if (status != CLI_DONE) {
         return status;
     }
     sim_hush(ctx);
-    if (cli_flag(ctx, "fleet") || cli_flag(ctx, "feed")) {
-        seed = cli_given(ctx, "seed") ? (uint64_t)cli_number(ctx, "seed") : 1;
-        return cli_flag(ctx, "fleet") ? cli_sim_fleet(ctx, seed) : cli_sim_feed(ctx, seed);
+    if (drawn != NULL && drawn->run != NULL) {
+        return drawn->run(ctx, cli_given(ctx, "seed") ? (uint64_t)cli_number(ctx, "seed") : 1);
     }
     status = sim_load(ctx, path, &scenario);
     if (status != CLI_DONE) {
@@ -497,7 +518,9 @@ const struct cli_command cli_command_sim = {
             "that no reader misses more than it may, and that all copies agree in the end. With "
             "--feed, it is a site that holds back what is small of updates and sums, with and "
             "without trees: checked is then that nothing is lost, that no more is held back than "
-            "is allowed, and that copies of one version are the same bits.",
+            "is allowed, and that copies of one version are the same bits. With --convoy, it is "
+            "several sites that close their rounds together, around a centre: checked is then that "
+            "all have the same result of a round, and that every update counts once.",
             NULL},
     .arguments = (const struct cli_argument[]){{.placeholder = "SCRIPT",
                                                 .help = "a scenario; - for standard input",
@@ -527,6 +550,7 @@ const struct cli_command cli_command_sim = {
             {.name = "site", .help = "draw a site with faults by seed, instead of a script"},
             {.name = "fleet", .help = "draw several sites that share one model, with faults"},
             {.name = "feed", .help = "draw a site that holds back what is small, with faults"},
+            {.name = "convoy", .help = "draw several sites around a centre, with faults"},
             {.name = "builtin", .help = "print the built-in scenario; with --site, one of a site"},
             {0}},
     .examples =
@@ -536,6 +560,7 @@ const struct cli_command cli_command_sim = {
             {"strait sim --site --runs 500", "five hundred sites, each with faults of its own"},
             {"strait sim --fleet --runs 100", "a hundred times two to six sites"},
             {"strait sim --feed --runs 100", "a hundred sites with filters, trees and faults"},
+            {"strait sim --convoy --runs 100", "a hundred times two to six sites around a centre"},
             {"strait sim --site --builtin > my.sim", "a start for the script of a site"},
             {"strait sim my.sim --seed 7 --transcript | less", "read what happened"},
             {0}},

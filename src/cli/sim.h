@@ -5,9 +5,10 @@
 
 #include "cli/context.h"
 
-/* Fleets, feeds from @seed on, as the options say. */
+/* Fleets, feeds, convoys from @seed on, as the options say. */
 enum cli_exit cli_sim_fleet(struct cli_context *ctx, uint64_t seed);
 enum cli_exit cli_sim_feed(struct cli_context *ctx, uint64_t seed);
+enum cli_exit cli_sim_convoy(struct cli_context *ctx, uint64_t seed);
 
 /* Seeds one after the other, as many as the options say, until one does not end well. */
 struct cli_seeds {

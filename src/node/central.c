@@ -277,12 +277,20 @@ static void central_make_tables(struct node_central *r)
     }
 }
 
+bool node_central_is_ours(const struct node_central *r)
+{
+    uint64_t life = r->plan.paths[r->c.self].life;
+
+    return life == 0 || life == node_lane_life(r->lane);
+}
+
 void node_central_stand(struct node_central *r)
 {
     struct central_stand stand;
     size_t size;
 
-    if (r->c.plan.epoch == 0 || r->c.begun || !central_is_active(&r->c, r->c.self)) {
+    if (r->c.plan.epoch == 0 || r->c.begun || !central_is_active(&r->c, r->c.self) ||
+        !node_central_is_ours(r)) {
         return;
     }
     stand = central_stand(&r->c);
@@ -459,6 +467,11 @@ static enum err central_far_control(struct node_far *f, uint16_t operation, uint
                                     const json_t *fields, bool in, void *user)
 {
     (void)call;
+    if (!in &&
+        (operation == (NODE_OP_WORD | NODE_ANSWER) || operation == (NODE_OP_PLAN | NODE_ANSWER))) {
+        node_far_restarted(f); /* It has got what was for its process before, and refuses that. */
+        return OK;
+    }
     if (!in || !f->in_agreed) {
         return ERR_PEER;
     }

@@ -438,12 +438,14 @@ static enum err in_stand(struct node_central *r, const struct wire_note *wire, u
 static enum err in_go(struct node_central *r, const struct wire_note *wire)
 {
     uint64_t since;
+    enum err rc;
 
-    if (r->c.begun) {
+    if (r->c.begun || !node_central_is_ours(r)) {
         return OK;
     }
-    if (node_go_read(wire->bytes, wire->size, r->chunks_count, r->words, &since) != OK) {
-        return ERR_PEER;
+    rc = node_go_read(wire->bytes, wire->size, r->chunks_count, r->words, &since);
+    if (rc != OK) {
+        return rc == ERR_AGAIN ? OK : ERR_PEER; /* It is for an earlier process of this site. */
     }
     central_go(&r->c, wire->epoch, r->words, since);
     if (r->c.begun) {

@@ -132,13 +132,19 @@ enum err node_go_read(const uint8_t *bytes, size_t size, uint32_t chunks, uint64
     *since_out = bytes_read64(&r);
     theirs = bytes_read32(&r);
     words = bytes_read32(&r);
-    if (r.failed || words > (chunks + 63) / 64 || theirs != chunks ||
+    if (r.failed || words > (theirs + UINT64_C(63)) / 64 ||
         r.left != (size_t)words * sizeof(uint64_t)) {
         return ERR_MALFORMED;
+    }
+    if (theirs > chunks) {
+        return ERR_AGAIN;
     }
     memset(voids, 0, ((size_t)chunks + 63) / 64 * sizeof(*voids));
     for (uint32_t i = 0; i < words; i++) {
         voids[i] = bytes_read64(&r);
+    }
+    if (words > 0 && words == theirs / 64 + 1) {
+        voids[words - 1] &= (UINT64_C(1) << theirs % 64) - 1;
     }
     return OK;
 }

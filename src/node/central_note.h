@@ -34,7 +34,9 @@ MUST_USE enum err node_stand_read(const uint8_t *bytes, size_t size, uint32_t ch
                                   uint64_t *versions, struct central_stand *out,
                                   uint64_t *tables_out);
 
-/* A go: since, and the bits of void chunks. */
+/* A go: since, and the bits of void chunks. There may be more chunks here than it knows of, which
+ * are not void then: tables that were made since this site stood. ERR_AGAIN: there are fewer.
+ * ERR_MALFORMED. */
 size_t node_go_write(uint64_t since, const uint64_t *voids, uint32_t chunks, uint8_t *out);
 MUST_USE enum err node_go_read(const uint8_t *bytes, size_t size, uint32_t chunks, uint64_t *voids,
                                uint64_t *since_out);

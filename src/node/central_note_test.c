@@ -100,7 +100,16 @@ static void a_go_comes_back_as_it_was(void **state)
     assert_int_equal(since, 12);
     assert_memory_equal(voids, out, sizeof(voids));
     assert_int_equal(node_go_read(bytes, size - 1, 250, out, &since), ERR_MALFORMED);
-    assert_int_equal(node_go_read(bytes, size, 251, out, &since), ERR_MALFORMED);
+    assert_int_equal(node_go_read(bytes, size, 249, out, &since), ERR_AGAIN);
+    memset(out, 0xff, sizeof(out));
+    assert_int_equal(node_go_read(bytes, size, 251, out, &since), OK); /* One more is here. */
+    assert_memory_equal(voids, out, sizeof(voids));
+    voids[3] = UINT64_MAX; /* Of chunks that it does not have nothing is said. */
+    size = node_go_write(12, voids, 250, bytes);
+    assert_int_equal(node_go_read(bytes, size, 256, out, &since), OK);
+    assert_true(out[3] == (UINT64_C(1) << 58) - 1);
+    bytes[12] = 5; /* More words than there are chunks for. */
+    assert_int_equal(node_go_read(bytes, size, 250, out, &since), ERR_MALFORMED);
     memset(voids, 0, sizeof(voids));
     assert_int_equal(node_go_write(12, voids, 250, bytes), 16); /* As usual. */
 }

@@ -112,6 +112,8 @@ void node_central_begin(struct node_central *r);                        /* Centr
 void node_central_went(struct node_central *r);                         /* The plan began. */
 void node_central_joined(struct node_central *r);
 void node_central_stand(struct node_central *r);
+/* Was the plan made with this process of the site, as far as it says? Else another one comes. */
+bool node_central_is_ours(const struct node_central *r);
 uint64_t node_central_tables(const struct node_central *r); /* A hash of what tables there are. */
 void node_central_idle(struct node_central *r, uint64_t after);
 uint64_t node_central_owed(const struct node_central *r);

@@ -125,9 +125,18 @@ static int64_t far_now(const struct node_far *f)
     return loop_now_ns(f->set->lane->config.loop);
 }
 
+/* Later, so that somebody who refuses is not asked all the time; a new process is at once. */
 static void far_retry(struct node_far *f)
 {
-    f->retry_ns = far_now(f) + (int64_t)NODE_FAR_RETRY_MS * 1000000;
+    f->retry_ns = far_now(f) + (f->restarted ? 0 : (int64_t)NODE_FAR_RETRY_MS * 1000000);
+    f->restarted = false;
+}
+
+void node_far_restarted(struct node_far *f)
+{
+    /* What is on its way is for somebody who is no more. */
+    f->restarted = true;
+    net_peer_close(f->out, "you have restarted: a new session follows");
 }
 
 void node_far_dialled(struct node_far *f)
@@ -201,8 +210,7 @@ void node_fars_up(struct node_fars *set, struct net_peer *peer, bool restarted)
         return;
     }
     if (restarted && peer == f->out) {
-        /* What is on its way is for somebody who is no more. */
-        net_peer_close(peer, "you have restarted: a new session follows");
+        node_far_restarted(f);
         return;
     }
     if (peer == f->out && !f->out_agreed) {

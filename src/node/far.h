@@ -36,6 +36,7 @@ struct node_far {
     bool anew;                       /* A session is not the one it was when it was up. */
     int64_t silent_ns;               /* Since when there is no connection; zero: there is. */
     int64_t retry_ns;                /* When to ask again; zero: no need. */
+    bool restarted;                  /* It is another process: ask it at once. */
     char trouble[256];               /* Why it is not up, if that is known. */
     json_t *said;                    /* Its tables, as it told them; NULL: it has not. */
     int16_t tables[TABLE_COUNT_MAX]; /* By its number: ours, or -1. */
@@ -106,6 +107,7 @@ json_t *node_far_status(const struct node_far *f, bool up);
 
 void node_far_look(struct node_far *f);                       /* Has it come, or gone? */
 void node_far_dialled(struct node_far *f);                    /* .out is new. */
+void node_far_restarted(struct node_far *f);                  /* .out is with a process before. */
 void node_far_troubled(struct node_far *f, const char *text); /* Why it is not there. */
 
 /* far_meet.c */

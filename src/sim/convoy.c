@@ -236,9 +236,7 @@ static enum err convoy_regions(struct convoy *f, struct rng *rng, struct sim_reg
 /* Processes die: without checkpoints what they had taken, and not sent, dies with them. */
 static bool convoy_mortal(const struct convoy *f)
 {
-    uint64_t deaths = UINT64_C(1) << SIM_FAULT_KILL | UINT64_C(1) << SIM_FAULT_POWER;
-
-    return (f->config.faults & deaths) != 0;
+    return (f->config.faults & (SIM_CONVOY_DEATHS)) != 0;
 }
 
 /* What lanes tell. */

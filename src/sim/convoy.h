@@ -17,6 +17,10 @@ enum {
     SIM_CONVOY_TRACE_BYTES_MAX = 64 << 20,
 };
 
+/* Deaths of processes; and everything else but what disks do: nobody has one. */
+#define SIM_CONVOY_DEATHS (UINT64_C(1) << SIM_FAULT_KILL | UINT64_C(1) << SIM_FAULT_POWER)
+#define SIM_CONVOY_STORM ((UINT64_C(1) << SIM_FAULT_DISK_FULL) - 1 - (SIM_CONVOY_DEATHS))
+
 struct sim_convoy_config {
     uint64_t seed;
     uint32_t sites; /* 0: by seed, and so with the rest. */

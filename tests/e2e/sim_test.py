@@ -231,6 +231,26 @@ def test_feeds_are_drawn_and_nothing_else_beside_them(strait):
     assert "--feed" in strait.ok("help", "sim")
 
 
+def test_convoys_are_drawn_by_seed_and_judged(strait):
+    answer = strait.json("sim", "--convoy", "--runs", "6", "--seed", "3")
+    assert answer["kind"] == "convoy" and answer["runs"] == 6 and answer["ok"]
+    totals = answer["totals"]
+    assert totals["rounds"] > 60 and totals["plans"] >= 6 and totals["sums"] > 100
+    assert totals["refused"] == 0 and sum(totals["faults"].values()) > 6
+    text = strait.ok("sim", "--convoy", "--runs", "6", "--seed", "3")
+    assert text.startswith("ok  6 convoys from seed 3, ")
+    assert f"of chunks, by {totals['plans']} plans" in text
+    one = strait.ok("sim", "--convoy", "--seed", "4")
+    assert "\n  convoy     " in one and " sites" in one
+    transcript = strait.ok("sim", "--convoy", "--seed", "4", "--transcript")
+    assert "is the centre" in transcript and "world: " in transcript
+    assert transcript == strait.ok("sim", "--convoy", "--seed", "4", "--transcript")
+    text = strait.fails(2, "STRAIT-0010", "sim", "--convoy", "--site")
+    assert "--convoy draws several sites around a centre, by seed: it takes no script" in text
+    text = strait.fails(2, "STRAIT-0010", "sim", "--convoy", "a.sim")
+    assert "--convoy draws several sites around a centre, by seed and takes no script" in text
+
+
 def test_hosts_log_only_if_asked(strait, site_script):
     site_script.write_text(SITE.replace("clocks=4", "clocks=4 deadline=1ms").replace(
         " rebases=0", "").replace("updates=8", "restores=0"))

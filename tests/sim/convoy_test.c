@@ -22,10 +22,6 @@ enum { SEEDS = 100, SEEDS_LONG = 400, CALM_SEEDS = 60, DEATH_SEEDS = 60, GOLDEN_
 
 #define GOLDEN STRAIT_SOURCE_DIR "/tests/sim/convoy.hashes"
 
-/* Everything but deaths of processes and what disks do: nobody has one. */
-#define DEATHS (UINT64_C(1) << SIM_FAULT_KILL | UINT64_C(1) << SIM_FAULT_POWER)
-#define STORM ((UINT64_C(1) << SIM_FAULT_DISK_FULL) - 1 - DEATHS)
-
 static void run_config(const struct sim_convoy_config *config, struct sim_convoy_result *result)
 {
     struct err_text text = {""};
@@ -77,7 +73,7 @@ static void test_convoys_hold_and_everything_happens_in_them(void **state)
     for (uint64_t seed = 0; seed < seeds; seed++) {
         struct sim_convoy_result r;
 
-        run(seed, STORM, &r);
+        run(seed, SIM_CONVOY_STORM, &r);
         sum.sums_taken += r.totals.sums_taken;
         sum.results_taken += r.totals.results_taken;
         sum.wholes_taken += r.totals.wholes_taken;
@@ -98,7 +94,7 @@ static void test_convoys_hold_and_everything_happens_in_them(void **state)
     assert_true(sum.passed > 10 * seeds && sum.plans > seeds / 4 && sum.stale > 0);
     assert_true(sum.wholes_taken > 0 && sum.carried > 0);
     for (uint32_t i = 0; i < SIM_FAULT_KINDS; i++) {
-        assert_true(fired[i] > seeds / 10 || (STORM >> i & 1) == 0);
+        assert_true(fired[i] > seeds / 10 || (SIM_CONVOY_STORM >> i & 1) == 0);
     }
 }
 
@@ -111,8 +107,10 @@ static void test_convoys_get_over_deaths(void **state)
 
     (void)state;
     for (uint64_t seed = 0; seed < DEATH_SEEDS; seed++) {
-        const struct sim_convoy_config config = {
-            .seed = seed, .sites = 4, .delivery = -1, .faults = STORM | DEATHS};
+        const struct sim_convoy_config config = {.seed = seed,
+                                                 .sites = 4,
+                                                 .delivery = -1,
+                                                 .faults = SIM_CONVOY_STORM | SIM_CONVOY_DEATHS};
         struct sim_convoy_result r;
 
         run_config(&config, &r);
@@ -135,7 +133,7 @@ static void test_every_compiler_sees_the_same_convoys(void **state)
         uint64_t number;
         uint64_t hash;
 
-        run(seed, seed % 2 == 0 ? 0 : STORM, &r);
+        run(seed, seed % 2 == 0 ? 0 : SIM_CONVOY_STORM, &r);
         if (update) {
             (void)fprintf(file, "%" PRIu64 " %016" PRIx64 "\n", seed, r.transcript_hash);
         } else {
