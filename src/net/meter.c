@@ -8,6 +8,7 @@ enum {
     METER_PROBE_MS = 60 * 1000, /* So long counts what a probe found. */
     METER_STALL_MS = 2500,      /* Nothing arrives any more: that is a rate too. */
     METER_SHIFT = 56,
+    METER_TRICKLE_BYTES = 4096, /* Paced: small frames that wait behind each other show nothing. */
 };
 
 static int64_t meter_ms(int64_t ms)
@@ -110,7 +111,7 @@ bool net_meter_step(struct net_meter *m, const struct net_meter_look *k)
     if (k->acked == 0) {
         return false;
     }
-    if (m->paced && k->waiting <= k->given - m->given) {
+    if (m->paced && k->waiting <= k->given - m->given + METER_TRICKLE_BYTES) {
         m->waiting = m->edge = false; /* All that was here at the last look has left. */
     }
     m->given = k->given;

@@ -22,10 +22,12 @@ enum err node_central_plan_init(struct node_central *r)
     config.away_ns = (uint64_t)r->between->away_ns;
     config.majority = r->between->majority;
     r->meters = mem_calloc((size_t)r->sites + 1, sizeof(*r->meters));
+    r->inflows = mem_calloc((size_t)r->sites + 1, sizeof(*r->inflows));
     r->used = mem_calloc((size_t)r->sites + 1, sizeof(*r->used));
     r->broken = mem_calloc((size_t)r->sites + 1, sizeof(*r->broken));
     r->believes = mem_calloc((size_t)r->sites + 1, sizeof(*r->believes));
-    if (r->meters == NULL || r->used == NULL || r->broken == NULL || r->believes == NULL) {
+    if (r->meters == NULL || r->inflows == NULL || r->used == NULL || r->broken == NULL ||
+        r->believes == NULL) {
         return ERR_NOMEM;
     }
     for (uint32_t i = 0; i < r->sites; i++) {
@@ -39,10 +41,12 @@ void node_central_plan_deinit(struct node_central *r)
 {
     links_deinit(&r->links);
     mem_free(r->meters);
+    mem_free(r->inflows);
     mem_free(r->used);
     mem_free(r->broken);
     mem_free(r->believes);
     r->meters = NULL;
+    r->inflows = NULL;
     r->used = NULL;
     r->broken = NULL;
     r->believes = NULL;
@@ -66,19 +70,35 @@ static uint64_t plan_said(const struct node_central *r, uint32_t a, uint32_t b)
     return 0;
 }
 
+static uint64_t plan_inflow(struct node_inflow *in, struct net_peer *peer, int64_t now_ns)
+{
+    struct net_peer_stats stats;
+
+    net_peer_stats(peer, &stats);
+    if (now_ns - in->at_ns >= (int64_t)NODE_INFLOW_MS * 1000000) {
+        bool known = in->at_ns != 0 && stats.received_bytes >= in->bytes;
+
+        in->bytes_per_s = known ? (uint64_t)((double)(stats.received_bytes - in->bytes) * 1e9 /
+                                             (double)(now_ns - in->at_ns))
+                                : 0;
+        in->bytes = stats.received_bytes;
+        in->at_ns = now_ns;
+    }
+    return in->bytes_per_s;
+}
+
 /* What was seen of a link that was busy: of all lanes' traffic this is one's, and where both
- * directions share a rate, they are busy at the same time. */
+ * directions share a rate, it is what goes and what comes. */
 static void plan_measure(struct node_central *r, struct node_far *f, int64_t now_ns)
 {
     struct net_meter *meter = &r->meters[f->index];
+    uint64_t came = r->between->shared ? plan_inflow(&r->inflows[f->index], f->in, now_ns) : 0;
     struct net_meter_reading reading;
 
     if (net_meter_look(meter, f->out, now_ns) && net_meter_read(meter, now_ns, &reading) &&
         !reading.at_least) {
-        believe_measured(&r->believes[f->index],
-                         reading.bytes_per_s * r->lane->config.site.lanes *
-                             (r->between->shared ? 2 : 1),
-                         (uint64_t)now_ns);
+        believe_read(&r->believes[f->index],
+                     (reading.bytes_per_s + came) * r->lane->config.site.lanes, (uint64_t)now_ns);
     }
 }
 

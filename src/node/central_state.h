@@ -18,7 +18,15 @@ enum {
     NODE_CENTRAL_PUMP_FRAMES = 64,        /* In one turn. */
     NODE_FLOW_WINDOW_BYTES_MIN = 4 << 20, /* Under way from one end to the other. */
     NODE_FLOW_WINDOW_BYTES_MAX = 64 << 20,
+    NODE_INFLOW_MS = 200,
     NODE_EARLY_FRAMES_MAX = 16384, /* That wait for a table, a turn, or a plan. */
+};
+
+/* What comes from a neighbour, over a short time. */
+struct node_inflow {
+    uint64_t bytes; /* So far, ... */
+    int64_t at_ns;  /* ... then; zero: never looked. */
+    uint64_t bytes_per_s;
 };
 
 /* Chunks to one site: to the centre, or from there. */
@@ -66,7 +74,8 @@ struct node_central {
     uint32_t ids[CENTRAL_SITES_MAX];            /* On the wire, by index: in the order of names. */
     struct node_far *far_at[CENTRAL_SITES_MAX]; /* NULL: this site. */
     struct links links;
-    struct net_meter *meters; /* By far, as the next one. */
+    struct net_meter *meters; /* By far, as the next two. */
+    struct node_inflow *inflows;
     struct believe *believes;
     bool *used;   /* By far: something went there by this plan. */
     bool *broken; /* The session was lost since, and what was under way with it. */

@@ -128,7 +128,7 @@ static void plan_yaml(const struct topo *t, double bytes, double scale, struct t
         text_add(out, "]}\n");
     }
     text_addf(out,
-              "job: {name: synthetic, options: {elements: %.0f, fine: 10, chunk: 4000}}\n"
+              "job: {name: synthetic, options: {elements: %.0f, fine: 10, chunk: 6000}}\n"
               "compute: {time: 1ms}\nevaluate: {every: 0}\nstop: {clocks: 5}\n",
               bytes * scale / 4);
     plan_place_answer_deinit(&answer);
@@ -148,7 +148,7 @@ static void expect_planned_time(const char *name, enum topo_duplex duplex)
     }
     topo_duplex_set(t, duplex);
     assert_int_equal(text_init(&yaml, 1 << 18), OK);
-    plan_yaml(t, 1e9, 0.004, &yaml, &time_s);
+    plan_yaml(t, 2e9, 0.003, &yaml, &time_s);
     assert_false(yaml.failed);
     run_yaml(yaml.chars, &s);
     took_s = (s.ended_s[5] - s.ended_s[2]) / 3;

@@ -1,7 +1,8 @@
 /* What a link is taken to carry: what was measured, what is said of it, and for how long. Flows are
  * paced at what is believed, so a link that has recovered is not seen to have: what was measured
  * counts for a while, and then the link is tried again at what is said. If it is as slow as before,
- * it counts for twice as long. */
+ * it counts for twice as long. One reading is nothing: it takes several, over some time, and their
+ * mean is what was measured. */
 
 #ifndef SYNC_BELIEVE_H
 #define SYNC_BELIEVE_H
@@ -12,11 +13,20 @@
 #define BELIEVE_FIRST_NS UINT64_C(20000000000) /* At first it counts for so long, ... */
 #define BELIEVE_LAST_NS UINT64_C(640000000000) /* ... and never for longer than this. */
 
+#define BELIEVE_LOOK_NS UINT64_C(500000000) /* Readings over at least so long, ... */
+#define BELIEVE_GAP_NS UINT64_C(3000000000) /* ... none later than this after the one before, ...  \
+                                             */
+#define BELIEVE_READINGS 4                  /* ... and at least so many, are a measure. */
+
 struct believe {
     uint64_t bytes_per_s; /* As measured last; zero: never. */
     uint64_t until_ns;    /* It counts; then it is tried again ... */
     uint64_t again_ns;    /* ... until then: slow once more, and it counts for longer. */
     uint64_t hold_ns;     /* For how long. */
+    uint64_t readings;    /* Of the measure that is being made, ... */
+    uint64_t sum;         /* ... added up, ... */
+    uint64_t from_ns;     /* ... since then, ... */
+    uint64_t last_ns;     /* ... the last one. */
 };
 
 static inline bool believe_is_measured(const struct believe *b, uint64_t now_ns)
@@ -24,7 +34,7 @@ static inline bool believe_is_measured(const struct believe *b, uint64_t now_ns)
     return b->bytes_per_s > 0 && now_ns < b->until_ns;
 }
 
-/* A link that was busy all the time carried so much. */
+/* A link that was busy all the time carried so much: a measure. */
 static inline void believe_measured(struct believe *b, uint64_t bytes_per_s, uint64_t now_ns)
 {
     if (!believe_is_measured(b, now_ns)) {
@@ -36,6 +46,23 @@ static inline void believe_measured(struct believe *b, uint64_t bytes_per_s, uin
     b->bytes_per_s = bytes_per_s > 0 ? bytes_per_s : 1;
     b->until_ns = now_ns + b->hold_ns;
     b->again_ns = b->until_ns + b->hold_ns;
+}
+
+/* A reading of it. */
+static inline void believe_read(struct believe *b, uint64_t bytes_per_s, uint64_t now_ns)
+{
+    if (b->readings == 0 || now_ns - b->last_ns > BELIEVE_GAP_NS) {
+        b->readings = 0;
+        b->sum = 0;
+        b->from_ns = now_ns;
+    }
+    b->readings++;
+    b->sum += bytes_per_s < UINT64_C(1) << 48 ? bytes_per_s : UINT64_C(1) << 48;
+    b->last_ns = now_ns;
+    if (b->readings >= BELIEVE_READINGS && now_ns - b->from_ns >= BELIEVE_LOOK_NS) {
+        believe_measured(b, b->sum / b->readings, now_ns);
+        b->readings = 0;
+    }
 }
 
 /* @said is zero if nothing is said. Zero: nothing is known. */

@@ -72,6 +72,36 @@ static void test_a_link_that_carries_nothing_is_known_to(void **state)
     assert_int_equal(believe_rate(&b, 100, 2 * S), 1);
 }
 
+static void test_one_reading_is_nothing(void **state)
+{
+    struct believe b = {0};
+
+    (void)state;
+    believe_read(&b, 1, S);
+    assert_int_equal(believe_rate(&b, 100, S), 100);
+    believe_read(&b, 900, 5 * S); /* Too late to be of the same measure. */
+    for (uint64_t i = 1; i <= 9; i++) {
+        assert_false(believe_is_measured(&b, 5 * S + i * S / 20));
+        believe_read(&b, 36, 5 * S + i * S / 20);
+    }
+    believe_read(&b, 36, 5 * S + S / 2);
+    assert_int_equal(believe_rate(&b, 100, 6 * S), (900 + 10 * 36) / 11);
+}
+
+static void test_readings_that_come_slowly_are_as_good(void **state)
+{
+    struct believe b = {0};
+
+    (void)state;
+    for (uint64_t i = 1; i <= 4; i++) {
+        assert_false(believe_is_measured(&b, i * 2 * S));
+        believe_read(&b, 10 * i, i * 2 * S);
+    }
+    assert_int_equal(believe_rate(&b, 100, 9 * S), 25);
+    believe_read(&b, 90, 9 * S); /* Of the next one. */
+    assert_int_equal(believe_rate(&b, 100, 9 * S), 25);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -80,6 +110,8 @@ int main(void)
         cmocka_unit_test(test_a_link_that_stays_slow_is_tried_ever_more_rarely),
         cmocka_unit_test(test_a_link_that_was_well_for_long_is_tried_soon),
         cmocka_unit_test(test_a_link_that_carries_nothing_is_known_to),
+        cmocka_unit_test(test_one_reading_is_nothing),
+        cmocka_unit_test(test_readings_that_come_slowly_are_as_good),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
