@@ -17,8 +17,8 @@ double cli_place_gap(const struct plan_place_answer *a)
 
 bool cli_place_settled(const struct cli_place *p, const struct plan_place_candidate *c)
 {
-    return c->proven || (p->effort.method == PLAN_PLACE_EXACT &&
-                         c->bound >= p->answer.value * (1 - 1e-9));
+    return c->proven ||
+           (p->effort.method == PLAN_PLACE_EXACT && c->bound >= p->answer.value * (1 - 1e-9));
 }
 
 /* Why there is no plan. If it is about one server, who cannot reach it. */
@@ -189,12 +189,10 @@ const struct cli_command cli_command_plan_place = {
             "Regions are named by id or, if only one has it, by name. Options that take several "
             "may also be repeated.",
             NULL},
-    .arguments =
-        (const struct cli_argument[]){
-            {.placeholder = "TOPOLOGY",
-             .help = "the network; - for standard input",
-             .kind = CLI_FILE},
-            {0}},
+    .arguments = (const struct cli_argument[]){{.placeholder = "TOPOLOGY",
+                                                .help = "the network; - for standard input",
+                                                .kind = CLI_FILE},
+                                               {0}},
     .options = place_options,
     .examples =
         (const struct cli_example[]){

@@ -1,37 +1,22 @@
 #include "cli/status_view.h"
 
 #include "cli/context.h"
+#include "cli/status_lines.h"
 #include "cli/why.h"
 #include "node/site.h"
 #include "run/live.h"
 #include "sync/mirror.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    VIEW_LINE_BYTES = 1024,
-    VIEW_CELL_BYTES = 32,
     VIEW_SENT_CHARS = 13, /* A column. */
     VIEW_REASONS_MAX = 5,
-    VIEW_REASON_LINES_MAX = 4,
     VIEW_LANES_MAX = 8,
     VIEW_SITES_MAX = 12, /* On a screen. */
-};
-
-/* Another site as all lanes together see it. */
-struct view_site {
-    const char *name;
-    bool up; /* All lanes reach it. */
-    bool left_out, announcing;
-    int64_t clock; /* The smallest. */
-    int64_t queued_bytes;
-    int64_t sent_bytes;
-    int64_t delivery;
-    int64_t rtt_us; /* The longest. */
 };
 
 struct view_sites {
@@ -84,33 +69,6 @@ struct view_sums {
     int64_t table_bytes;
 };
 
-static const char *view_string(const json_t *object, const char *key)
-{
-    const char *value = json_string_value(json_object_get(object, key));
-
-    return value == NULL ? "?" : value;
-}
-
-static bool view_flag(const json_t *object, const char *key)
-{
-    return json_is_true(json_object_get(object, key));
-}
-
-static const json_t *view_lane(const json_t *report, size_t index)
-{
-    return json_array_get(json_object_get(report, "lanes"), index);
-}
-
-static const json_t *view_status(const json_t *report, size_t index)
-{
-    return json_object_get(view_lane(report, index), "status");
-}
-
-static size_t view_lanes(const json_t *report)
-{
-    return json_array_size(json_object_get(report, "lanes"));
-}
-
 /* Gathering. */
 
 static void view_sum_lane(const json_t *status, struct view_sums *sums)
@@ -130,14 +88,6 @@ static struct view_sums view_sum(const json_t *report)
         view_sum_lane(view_status(report, i), &sums);
     }
     return sums;
-}
-
-/* Per second; negative: not known. Restarts make counters go back. */
-static double view_rate(const struct view *v, int64_t before, int64_t now)
-{
-    return v->before == NULL || v->seconds <= 0 || now < before
-               ? -1
-               : (double)(now - before) / v->seconds;
 }
 
 /* Add up what somebody says of it. */
@@ -252,99 +202,6 @@ static const char *view_state(const struct view_member *m)
            : m->behind_chunks > 0 ? "behind"
            : m->held              ? "waits"
                                   : "computes";
-}
-
-/* Cells. */
-
-/* Three digits and a letter: "52.3 MB/s"; "-" for what is not known. */
-static const char *view_si(double value, const char *unit, char *out)
-{
-    static const char *const letters[] = {"", "k", "M", "G", "T"};
-    size_t i = 0;
-    int places;
-
-    if (value < 0) {
-        (void)snprintf(out, VIEW_CELL_BYTES, "-");
-        return out;
-    }
-    for (; value >= 999.5 && i < 4; i++) {
-        value /= 1000;
-    }
-    places = value == 0 || value >= 99.95 || (i == 0 && value >= 9.95) ? 0 : value >= 9.95 ? 1 : 2;
-    (void)snprintf(out, VIEW_CELL_BYTES, "%.*f%s%s%s", places, value,
-                   i > 0 || unit[0] != '\0' ? " " : "", letters[i], unit);
-    return out;
-}
-
-static const char *view_seconds(int64_t ms, char *out)
-{
-    (void)snprintf(out, VIEW_CELL_BYTES, "%.1f s", (double)ms / 1e3);
-    return out;
-}
-
-/* Lines. */
-
-struct view_out {
-    const struct view *v;
-    struct text *out;
-    int left; /* Lines. */
-};
-
-/* One line, cut to the width and made harmless. */
-static void view_put(struct view_out *o, enum cli_style style, const char *line)
-{
-    char storage[VIEW_LINE_BYTES];
-    struct text clean;
-
-    if (o->left <= 0) {
-        return;
-    }
-    o->left--;
-    text_init_fixed(&clean, storage, sizeof(storage));
-    text_add_printable(&clean, line);
-    if (style != CLI_PLAIN) {
-        text_add(o->out, cli_style(o->v->color, style));
-    }
-    text_addf(o->out, "%.*s", o->v->width, clean.chars);
-    if (style != CLI_PLAIN) {
-        text_add(o->out, cli_style(o->v->color, CLI_PLAIN));
-    }
-    text_add(o->out, "\n");
-}
-
-static void view_putf(struct view_out *o, enum cli_style style, const char *fmt, ...)
-    PRINTF_LIKE(3, 4);
-
-static void view_putf(struct view_out *o, enum cli_style style, const char *fmt, ...)
-{
-    char line[VIEW_LINE_BYTES];
-    va_list args;
-
-    va_start(args, fmt);
-    (void)vsnprintf(line, sizeof(line), fmt, args);
-    va_end(args);
-    view_put(o, style, line);
-}
-
-/* As many lines as it takes, but not too many. */
-static void view_wrap(struct view_out *o, enum cli_style style, const char *text)
-{
-    size_t width = o->v->width > 8 ? (size_t)o->v->width - 2 : 8;
-
-    for (int line = 0; *text != '\0' && line < VIEW_REASON_LINES_MAX; line++) {
-        size_t size = strlen(text);
-
-        if (size > width) {
-            size = width;
-            while (size > 1 && text[size] != ' ') {
-                size--;
-            }
-            size = size <= 1 ? width : size;
-        }
-        view_putf(o, style, "%s%.*s", line == 0 ? "" : "  ", (int)size, text);
-        text += size;
-        text += strspn(text, " ");
-    }
 }
 
 /* How well it goes, as far as workers have said. */
@@ -633,6 +490,7 @@ static void view_add_site(struct view_sites *all, const json_t *site)
         return;
     }
     s->up = s->up && view_flag(site, "up");
+    s->linked = !json_is_false(json_object_get(site, "linked"));
     s->left_out = s->left_out || view_flag(site, "left_out");
     s->announcing = s->announcing || view_flag(site, "announcing");
     s->clock = clock < s->clock ? clock : s->clock;
@@ -655,9 +513,13 @@ static void view_gather_sites(const json_t *report, struct view_sites *all)
     }
 }
 
-static const char *view_site_state(const struct view_site *s)
+static const char *view_site_state(const struct view *v, const struct view_site *s)
 {
-    return s->left_out ? "left out" : !s->up ? "away" : s->announcing ? "announces" : "there";
+    return view_is_centre(v, s->name) ? "centre"
+           : s->left_out              ? "left out"
+           : !s->up                   ? "away"
+           : s->announcing            ? "announces"
+                                      : "there";
 }
 
 static int64_t view_site_behind(const struct view *v, const struct view_site *s)
@@ -684,7 +546,7 @@ static void view_site_line(struct view_out *o, const struct view_site *s,
 
     view_putf(o, s->up ? CLI_PLAIN : CLI_BAD,
               "%-16.16s %8" PRId64 " %7" PRId64 "  %-10s %9s %11s %11s  %6.1f ms", s->name,
-              s->clock, view_site_behind(o->v, s), view_site_state(s),
+              s->clock, view_site_behind(o->v, s), view_site_state(o->v, s),
               view_si((double)s->queued_bytes, "B", queued),
               view_si(view_rate(o->v, view_site_sent(before, s->name), s->sent_bytes), "B/s", out),
               s->delivery == 0 ? "-" : view_si((double)s->delivery, "B/s", drains),
@@ -723,8 +585,28 @@ static void view_shared_line(struct view_out *o)
               clock_s, barrier_s, fresh_s, room_s);
 }
 
+/* A line for each, if there are not too many. */
+static void view_site_rows(struct view_out *o, const struct view_sites *all,
+                           const struct view_sites *before, bool central)
+{
+    for (uint32_t i = 0; i < all->count && i < VIEW_SITES_MAX; i++) {
+        const struct view_site *s = &all->list[i];
+
+        if (central) {
+            view_central_line(o, s,
+                              view_rate(o->v, view_site_sent(before, s->name), s->sent_bytes));
+        } else {
+            view_site_line(o, s, before);
+        }
+    }
+    if (all->count > VIEW_SITES_MAX) {
+        view_putf(o, CLI_FAINT, "and %u more", all->count - VIEW_SITES_MAX);
+    }
+}
+
 static void view_site_lines(struct view_out *o)
 {
+    bool central = view_is_central(o->v);
     struct view_sites all, before;
 
     view_gather_sites(o->v->now, &all);
@@ -732,16 +614,20 @@ static void view_site_lines(struct view_out *o)
     if (all.count == 0) {
         return;
     }
-    view_put(o, CLI_FAINT,
-             "SITE                CLOCK  BEHIND  STATE         QUEUED        SENT      DRAINS     "
-             "     RTT");
-    for (uint32_t i = 0; i < all.count && i < VIEW_SITES_MAX; i++) {
-        view_site_line(o, &all.list[i], &before);
+    if (central) {
+        view_central_head(o);
+    } else {
+        view_put(
+            o, CLI_FAINT,
+            "SITE                CLOCK  BEHIND  STATE         QUEUED        SENT      DRAINS   "
+            "       RTT");
     }
-    if (all.count > VIEW_SITES_MAX) {
-        view_putf(o, CLI_FAINT, "and %u more", all.count - VIEW_SITES_MAX);
+    view_site_rows(o, &all, &before, central);
+    if (central) {
+        view_central_tail(o);
+    } else {
+        view_shared_line(o);
     }
-    view_shared_line(o);
     view_put(o, CLI_PLAIN, "");
 }
 
@@ -758,7 +644,7 @@ static json_t *view_sites_json(const struct view *v)
 
         (void)json_array_append_new(
             out, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:b}", "name", s->name,
-                           "state", view_site_state(s), "clock", (json_int_t)s->clock, "behind",
+                           "state", view_site_state(v, s), "clock", (json_int_t)s->clock, "behind",
                            (json_int_t)view_site_behind(v, s), "queued_bytes",
                            (json_int_t)s->queued_bytes, "sent_bytes", (json_int_t)s->sent_bytes,
                            "sent_bytes_per_s", rate < 0 ? json_null() : json_real(rate), "delivery",

@@ -380,6 +380,50 @@ static void test_other_sites_have_their_lines(void **state)
     json_decref(now);
 }
 
+/* Site b of four around c. */
+#define CENTRAL(sent)                                                                              \
+    "{'site': 'b', 'lanes': [{'lane': 0, 'address': 'tcp://h:7400', 'status': {'server': 's0', "   \
+    "'lane': 0, 'lanes': 1, 'barrier': 'bsp', 'delivery': 'pull', 'version': 9, 'begun': true, "   \
+    "'members': [], 'between': {'waits': 'result', 'waits_for': 'c', 'waits_s': 2.25, 'sites': ["  \
+    "{'site': 'a', 'up': true, 'linked': true, 'rtt_us': 20000, 'sent_bytes': " #sent "}, "        \
+    "{'site': 'c', 'up': true, 'linked': true, 'rtt_us': 1500, 'sent_bytes': 0}, "                 \
+    "{'site': 'd', 'up': false, 'linked': false, 'left_out': true}], "                             \
+    "'central': {'epoch': 6, 'centre': 'c', 'begun': true, 'why': 'broken', 'about': ['c', 'd'], " \
+    "'names': ['a', 'b', 'c', 'd'], 'paths': [{'site': 0, 'sites': [0, 1, 2], 'bytes_per_s': "     \
+    "2500000}, {'site': 1, 'sites': [1, 2], 'bytes_per_s': 0}, {'site': 2, 'sites': []}], "        \
+    "'links': [[0, 1, 1, 10000000], [1, 2, 1, 0], [7, -1, 'x'], 3], 'round_bytes': 1600000.0, "    \
+    "'round_s': 0.64, 'stats': {'sums_sent': 40, 'results_taken': 39, 'passed_bytes': 2000000, "   \
+    "'carried': 1}}}}}]}"
+
+static void test_sites_around_a_centre_have_their_ways(void **state)
+{
+    static char screen[SCREEN_BYTES];
+    json_t *before = json_of(CENTRAL(0));
+    json_t *now = json_of(CENTRAL(3000000));
+    struct view v = {
+        .before = before, .now = now, .seconds = 2, .time = "", .width = 140, .height = 40};
+
+    (void)state;
+    screen_of(&v, screen);
+    assert_non_null(strstr(screen, "nothing has come for 2.2 s: this site waits for the result of "
+                                   "the round from site c, the centre"));
+    assert_non_null(strstr(screen,
+                           "plan 6: centre c, because the link c - d is down; a round of 1.60 MB "
+                           "takes 0.64 s by it\n"
+                           "from here: b > c, as fast as it goes\n"));
+    assert_non_null(
+        strstr(screen, "\na                there       a > b > c                         2.50 MB/s "
+                       " 10.0 MB/s  1.50 MB/s    20.0 ms\n"
+                       "c                centre      -                                         -  "
+                       "        -      0 B/s     1.5 ms\n"
+                       "d                left out    -                                         -  "
+                       "        -          -          -\n"
+                       "sums 40 sent, 0 taken  results 0 sent, 39 taken  whole chunks 0  passed on "
+                       "2.00 MB  of older plans 0  carried 1\n"));
+    json_decref(before);
+    json_decref(now);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -394,6 +438,7 @@ int main(void)
         cmocka_unit_test(test_one_line_says_the_most_important),
         cmocka_unit_test(test_the_object_has_numbers),
         cmocka_unit_test(test_other_sites_have_their_lines),
+        cmocka_unit_test(test_sites_around_a_centre_have_their_ways),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

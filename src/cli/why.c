@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define WHY_STILL_S 0.5 /* Rounds around a centre go on all the time. */
+
 enum {
     WHY_TEXT_BYTES = 4096,
     WHY_NAMES_MAX = 5,    /* Named in one sentence; the others are counted. */
@@ -507,6 +509,38 @@ static void why_add_site(json_t *reasons, const char *kind, const char *site, co
         reason, json_pack("{s:s, s:s, s:[I]}", "site", site, "about", about, "lanes", lane));
 }
 
+/* What rounds around a centre wait for. */
+static void why_central(struct text *out, const json_t *between, const char *kind, double since)
+{
+    const json_t *central = json_object_get(between, "central");
+    const char *name = why_string(between, "waits_for");
+    bool centre = strcmp(why_string(central, "centre"), name) == 0;
+
+    if (since >= WHY_STILL_S) {
+        text_addf(out, "nothing has come for %.1f s: ", since);
+    }
+    if (strcmp(kind, "plan") == 0 && json_object_get(between, "waits_for") == NULL) {
+        text_add(out, why_number(central, "epoch") == 0
+                          ? "there is no plan yet; more than half of all sites must see each other"
+                          : "this site has no part in the plan; another one follows when it is "
+                            "seen, by more than half of all sites");
+    } else if (strcmp(kind, "plan") == 0) {
+        text_addf(out, "plan %" PRId64 " waits for site %s%s", why_number(central, "epoch"), name,
+                  centre ? ", the centre, to begin it" : " to say how it stands");
+    } else if (strcmp(kind, "copy") == 0) {
+        text_addf(out, "this site takes a copy of site %s", name);
+    } else if (strcmp(kind, "sum") == 0) {
+        text_addf(out, "the round waits for what the workers of site %s made", name);
+    } else if (strcmp(kind, "taken") == 0) {
+        text_addf(out, "the round waits until site %s has got the result of the last one", name);
+    } else {
+        text_addf(out,
+                  "this site waits for the result of the round from site %s, the centre; "
+                  "there it is known who is missing",
+                  name);
+    }
+}
+
 static void why_site_waits(const json_t *between, json_int_t lane, json_t *reasons)
 {
     const char *kind = why_string(between, "waits");
@@ -519,6 +553,11 @@ static void why_site_waits(const json_t *between, json_int_t lane, json_t *reaso
         return;
     }
     why_text_init(&t);
+    if (json_object_get(between, "central") != NULL) {
+        why_central(&t.text, between, kind, since);
+        why_add_site(reasons, "sites", name, kind, lane, &t);
+        return;
+    }
     text_addf(&t.text, "readers wait, since %.1f s, ", since);
     if (strcmp(kind, "clock") == 0) {
         text_addf(&t.text, "for site %s: ", name);

@@ -251,6 +251,36 @@ static void test_other_sites_that_are_waited_for(void **state)
            "sites: readers wait, since 1.0 s, for the copy that this site takes of site ireland");
 }
 
+#define AROUND(waits, epoch)                                                                       \
+    REPORT(LANE(0, "'between': {" waits "'sites': [], 'central': {'epoch': " epoch                 \
+                   ", 'centre': 'tokyo'}}, 'members': [" W2_COMPUTES "]"))
+
+static void test_rounds_around_a_centre_wait(void **state)
+{
+    (void)state;
+    expect(AROUND("'waits': 'plan', 'waits_s': 3, ", "0"),
+           "sites: nothing has come for 3.0 s: there is no plan yet; more than half of all sites "
+           "must see each other");
+    expect(AROUND("'waits': 'plan', 'waits_s': 0.1, ", "4"),
+           "sites: this site has no part in the plan; another one follows when it is seen, by more "
+           "than half of all sites");
+    expect(AROUND("'waits': 'plan', 'waits_for': 'tokyo', 'waits_s': 1, ", "4"),
+           "sites: nothing has come for 1.0 s: plan 4 waits for site tokyo, the centre, to begin "
+           "it");
+    expect(AROUND("'waits': 'plan', 'waits_for': 'oslo', 'waits_s': 0, ", "4"),
+           "sites: plan 4 waits for site oslo to say how it stands");
+    expect(AROUND("'waits': 'copy', 'waits_for': 'oslo', 'waits_s': 0, ", "4"),
+           "sites: this site takes a copy of site oslo");
+    expect(AROUND("'waits': 'sum', 'waits_for': 'oslo', 'waits_s': 2, ", "4"),
+           "sites: nothing has come for 2.0 s: the round waits for what the workers of site oslo "
+           "made");
+    expect(AROUND("'waits': 'taken', 'waits_for': 'oslo', 'waits_s': 0, ", "4"),
+           "sites: the round waits until site oslo has got the result of the last one");
+    expect(AROUND("'waits': 'result', 'waits_for': 'tokyo', 'waits_s': 0, ", "4"),
+           "sites: this site waits for the result of the round from site tokyo, the centre; there "
+           "it is known who is missing");
+}
+
 static void test_other_sites_that_are_not_there(void **state)
 {
     (void)state;
@@ -328,6 +358,7 @@ int main(void)
         cmocka_unit_test(test_a_server_that_was_restarted),
         cmocka_unit_test(test_workers_in_trouble_that_nobody_waits_for),
         cmocka_unit_test(test_other_sites_that_are_waited_for),
+        cmocka_unit_test(test_rounds_around_a_centre_wait),
         cmocka_unit_test(test_other_sites_that_are_not_there),
         cmocka_unit_test(test_what_several_lanes_say_of_a_site_is_said_once),
         cmocka_unit_test(test_reports_that_make_no_sense),

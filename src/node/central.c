@@ -281,7 +281,7 @@ bool node_central_is_ours(const struct node_central *r)
 {
     uint64_t life = r->plan.paths[r->c.self].life;
 
-    return life == 0 || life == node_lane_life(r->lane);
+    return life == 0 || life == links_life(&r->links, r->c.self);
 }
 
 void node_central_stand(struct node_central *r)
