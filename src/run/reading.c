@@ -211,13 +211,20 @@ static void reading_word(const json_t *object, const char *key, char *out, size_
     text_add_printable(&t, value == NULL ? "" : value);
 }
 
+static uint64_t reading_count(const json_t *object, const char *key)
+{
+    json_int_t value = json_integer_value(json_object_get(object, key));
+
+    return value > 0 ? (uint64_t)value : 0;
+}
+
 static void reading_site(const json_t *site, struct run_reading_site *out)
 {
     const json_t *cost = json_object_get(site, "cost"), *shared = json_object_get(site, "shared");
-    json_int_t workers = json_integer_value(json_object_get(site, "workers"));
+    const json_t *around = json_object_get(site, "around");
 
     *out = (struct run_reading_site){
-        .workers = workers > 0 ? (uint64_t)workers : 0,
+        .workers = reading_count(site, "workers"),
         .compute_usd = reading_real(cost, "compute_usd", NAN),
         .waiting_usd = reading_real(cost, "waiting_usd", NAN),
         .transfer_usd = reading_real(cost, "transfer_usd", NAN),
@@ -228,6 +235,13 @@ static void reading_site(const json_t *site, struct run_reading_site *out)
         .waited_barrier_s = reading_real(shared, "waited_barrier_s", 0),
         .waited_fresh_s = reading_real(shared, "waited_fresh_s", 0),
         .waited_room_s = reading_real(shared, "waited_room_s", 0),
+        .around = json_is_object(around),
+        .sums_sent = reading_count(around, "sums_sent"),
+        .sums_taken = reading_count(around, "sums_taken"),
+        .wholes_taken = reading_count(around, "wholes_taken"),
+        .carried = reading_count(around, "carried"),
+        .plans = reading_count(around, "plans"),
+        .passed_bytes = reading_count(around, "passed_bytes"),
     };
     reading_word(site, "name", out->name, sizeof(out->name));
     reading_word(site, "region", out->region, sizeof(out->region));

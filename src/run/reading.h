@@ -132,6 +132,13 @@ struct run_reading_site {
     double waited_barrier_s;
     double waited_fresh_s;
     double waited_room_s;
+    bool around; /* It went around a centre: */
+    uint64_t sums_sent;
+    uint64_t sums_taken;
+    uint64_t wholes_taken;
+    uint64_t carried;
+    uint64_t plans;
+    uint64_t passed_bytes;
 };
 
 /* The whole (reading.c). */

@@ -118,7 +118,7 @@ static void curves_draw(const struct run_reading *r, const struct run_reading_cu
     }
     if (kind == CURVES_TIME) {
         chart.lanes = report_lanes;
-        chart.lanes_count = marks->count > 0 ? REPORT_LANES : 0;
+        chart.lanes_count = marks->lanes;
         chart.marks = marks->marks;
         chart.marks_count = marks->count;
     }

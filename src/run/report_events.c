@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { EVENTS_SHOWN_MAX = 60, EVENTS_APART = 120 };
+enum { EVENTS_SHOWN_MAX = 60, EVENTS_APART = 120, EVENTS_LANES_ALWAYS = 3 };
 
-const char *const report_lanes[REPORT_LANES] = {"faults", "joins", "leaves"};
+const char *const report_lanes[REPORT_LANES] = {"faults", "joins", "leaves", "plans"};
 
 /* Everything that was not planned is trouble; words of members are not shown as marks. */
 static uint32_t events_lane(const char *kind)
@@ -16,8 +16,9 @@ static uint32_t events_lane(const char *kind)
         const char *kind;
         uint32_t lane;
     } kinds[] = {
-        {"fault", 0},  {"killed", 0}, {"down", 0},      {"rebased", 0}, {"failed", 0},
-        {"joined", 1}, {"back", 1},   {"continued", 1}, {"left", 2},    {"interrupted", 2},
+        {"fault", 0},  {"killed", 0},      {"down", 0}, {"rebased", 0},
+        {"failed", 0}, {"joined", 1},      {"back", 1}, {"continued", 1},
+        {"left", 2},   {"interrupted", 2}, {"plan", 3},
     };
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -59,6 +60,7 @@ void report_marks(const struct run_reading *r, struct report_marks *out)
     double apart = r->last_s / EVENTS_APART;
 
     out->count = 0;
+    out->lanes = 0;
     for (uint32_t i = 0; i < r->events_count; i++) {
         const struct run_reading_event *e = &r->events[i];
         uint32_t lane = events_lane(e->kind), at = out->count;
@@ -74,6 +76,9 @@ void report_marks(const struct run_reading *r, struct report_marks *out)
             continue;
         }
         first = at == out->count;
+        out->lanes = lane >= EVENTS_LANES_ALWAYS ? lane + 1
+                     : out->lanes == 0           ? EVENTS_LANES_ALWAYS
+                                                 : out->lanes;
         if (first) {
             struct text t;
 

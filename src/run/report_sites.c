@@ -4,8 +4,9 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
-enum { SITES_PARTS = 3, SITES_WAITS = 4 };
+enum { SITES_PARTS = 3, SITES_WAITS = 4, SITES_PLANS_MAX = 40 };
 
 static const char *const sites_parts[SITES_PARTS] = {"computing", "reading", "ending clocks"};
 static const char *const sites_part_styles[SITES_PARTS] = {"b2", "b1", "b3"};
@@ -96,6 +97,60 @@ static void sites_waiting(const struct run_reading *r, struct text *out)
                   "</p>\n");
 }
 
+/* The plans that were followed, as the events have them. */
+static void sites_plans(const struct run_reading *r, struct text *out)
+{
+    uint32_t shown = 0;
+
+    text_add(out, "<div class=\"scroll\"><table><tr><th class=\"n\">from</th><th>plan</th></tr>");
+    for (uint32_t i = 0; i < r->events_count; i++) {
+        const struct run_reading_event *e = &r->events[i];
+
+        if (strcmp(e->kind, "plan") != 0 || shown++ >= SITES_PLANS_MAX) {
+            continue;
+        }
+        text_addf(out, "<tr><td class=\"n\">%.1f s</td><td>", e->time_s);
+        run_svg_escape(out, e->text);
+        text_add(out, "</td></tr>");
+    }
+    text_add(out, "</table></div>\n");
+    if (shown > SITES_PLANS_MAX) {
+        text_addf(out, "<p class=\"soft\">And %u more.</p>\n", shown - SITES_PLANS_MAX);
+    }
+    text_add(out, "<p class=\"from\"><code>events.jsonl</code>: <code>plan</code></p>\n");
+}
+
+/* Who sent what to the centre, who was it, and who passed on what. */
+static void sites_around(const struct run_reading *r, struct text *out)
+{
+    if (r->sites_count == 0 || !r->sites[0].around) {
+        return;
+    }
+    text_add(out, "</div><div class=\"card\"><h3>Around the centre</h3>");
+    sites_plans(r, out);
+    text_add(out, "<div class=\"scroll\"><table><tr><th>site</th><th class=\"n\">sums sent</th>"
+                  "<th class=\"n\">taken as the centre</th><th class=\"n\">passed on</th>"
+                  "<th class=\"n\">chunks taken whole</th><th class=\"n\">sums carried</th>"
+                  "<th class=\"n\">plans made</th></tr>");
+    for (uint32_t i = 0; i < r->sites_count; i++) {
+        const struct run_reading_site *s = &r->sites[i];
+
+        text_add(out, "<tr><td>");
+        run_svg_escape(out, s->name);
+        text_addf(out,
+                  "</td><td class=\"n\">%" PRIu64 "</td><td class=\"n\">%" PRIu64
+                  "</td><td class=\"n\">",
+                  s->sums_sent, s->sums_taken);
+        figure_bytes(s->passed_bytes, out);
+        text_addf(out,
+                  "</td><td class=\"n\">%" PRIu64 "</td><td class=\"n\">%" PRIu64
+                  "</td><td class=\"n\">%" PRIu64 "</td></tr>",
+                  s->wholes_taken, s->carried, s->plans);
+    }
+    text_add(out, "</table></div>\n<p class=\"from\"><code>summary.json</code>: "
+                  "<code>sites</code>, <code>around</code></p>\n");
+}
+
 static void sites_table(const struct run_reading *r, struct text *out)
 {
     text_add(out, "</div><div class=\"card\"><div class=\"scroll\"><table><tr><th>site</th>"
@@ -139,5 +194,6 @@ void report_sites(const struct run_reading *r, struct text *out)
                   "<div class=\"card\"><h3>What workers did</h3>");
     sites_times(r, out);
     sites_waiting(r, out);
+    sites_around(r, out);
     sites_table(r, out);
 }

@@ -36,12 +36,13 @@ void report_links(const struct run_reading *r, struct text *out);
 void report_sites(const struct run_reading *r, struct text *out);
 
 /* report_events.c: what happened, as marks and as a table. */
-enum { REPORT_MARKS_MAX = 200, REPORT_LANES = 3, REPORT_MARK_BYTES = 160 };
+enum { REPORT_MARKS_MAX = 200, REPORT_LANES = 4, REPORT_MARK_BYTES = 160 };
 
 struct report_marks {
     struct run_svg_mark marks[REPORT_MARKS_MAX];
     char words[REPORT_MARKS_MAX][REPORT_MARK_BYTES];
     uint32_t count;
+    uint32_t lanes; /* Those behind are empty. */
 };
 
 extern const char *const report_lanes[REPORT_LANES];

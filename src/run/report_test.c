@@ -221,6 +221,35 @@ static void test_a_link_that_is_shared_is_used_by_both_directions(void **state)
     run_reading_free(r);
 }
 
+static void test_rounds_around_a_centre_have_their_plans(void **state)
+{
+    struct run_reading *r = load(FIXED);
+    struct text page;
+
+    (void)state;
+    assert_true(r->events_count > 1 && r->sites_count > 1);
+    print(r, &page);
+    assert_null(strstr(page.chars, ">plans</text>"));
+    assert_null(strstr(page.chars, "Around the centre"));
+    text_deinit(&page);
+    r->events[1] = (struct run_reading_event){
+        .time_s = 1.25, .kind = "plan", .who = "", .text = "plan 6: centre <c>"};
+    for (uint32_t i = 0; i < r->sites_count; i++) {
+        r->sites[i].around = true;
+        r->sites[i].shared = false;
+    }
+    r->sites[1].sums_sent = 1733;
+    r->sites[1].passed_bytes = 71700000;
+    r->sites[1].carried = 4;
+    print(r, &page);
+    expect(&page, ">plans</text>");
+    expect(&page, "<td class=\"n\">1.2 s</td><td>plan 6: centre &lt;c&gt;</td>");
+    expect(&page, "<td class=\"n\">1733</td><td class=\"n\">0</td><td class=\"n\">71.7 MB</td>"
+                  "<td class=\"n\">0</td><td class=\"n\">4</td><td class=\"n\">0</td></tr>");
+    text_deinit(&page);
+    run_reading_free(r);
+}
+
 static void test_an_unfinished_run_is_shown_as_far_as_it_came(void **state)
 {
     struct run_reading *r = load(FIXED);
@@ -390,6 +419,7 @@ int main(void)
         cmocka_unit_test(test_what_was_sifted_has_a_tile),
         cmocka_unit_test(test_a_link_above_its_rate_has_another_colour),
         cmocka_unit_test(test_a_link_that_is_shared_is_used_by_both_directions),
+        cmocka_unit_test(test_rounds_around_a_centre_have_their_plans),
         cmocka_unit_test(test_an_unfinished_run_is_shown_as_far_as_it_came),
         cmocka_unit_test(test_a_run_that_failed_says_why_and_its_words_stay_words),
         cmocka_unit_test(test_a_long_run_still_makes_a_small_page),
