@@ -807,7 +807,7 @@ static enum central_wait central_missed(const struct central *c, uint32_t *site_
         uint64_t missing = central_expected(c, i) & ~c->chunks[i].in;
 
         for (uint32_t s = 0; s < c->sites && c->chunks[i].in != 0; s++) {
-            sums[s] += missing >> s & 1;
+            sums[s] += (uint32_t)(missing >> s & 1);
             taken[s] += missing == 0 && s != c->self && central_is_active(c, s) &&
                         c->acked[central_at(c, i, s)] != c->chunks[i].top;
         }
