@@ -24,30 +24,32 @@ bool security_is_local(const struct net_address *address)
 }
 
 /* The rule. */
-static enum cli_exit security_judge(struct cli_context *ctx, const char *option, const char *text,
-                                    const struct net_address *address)
+const char *security_objection(const struct cli_context *ctx, const struct net_address *address)
 {
     unsigned insecure = security_insecure(ctx);
 
     if (address->scheme == NET_SCHEME_TLS) {
-        return insecure == 0 ? CLI_DONE
-                             : cli_error(ctx, CLI_ERROR_INSECURE, NULL,
-                                         "--%s %s: --insecure is for tcp:// addresses; leave it "
-                                         "away, or write tcp://",
-                                         option, text);
+        return insecure == 0 ? NULL
+                             : "--insecure is for tcp:// addresses; leave it away, or write tcp://";
     }
     if (insecure == 0) {
-        return cli_error(ctx, CLI_ERROR_INSECURE, NULL,
-                         "--%s %s: not encrypted; use tls:// with --cert, or say --insecure",
-                         option, text);
+        return "not encrypted; use tls:// with --cert, or say --insecure";
     }
     if (insecure == 1 && !security_is_local(address)) {
-        return cli_error(ctx, CLI_ERROR_INSECURE, NULL,
-                         "--%s %s: not encrypted, and not on this machine; if that is really "
-                         "wanted, give --insecure twice",
-                         option, text);
+        return "not encrypted, and not on this machine; if that is really wanted, give --insecure "
+               "twice";
     }
-    return CLI_DONE;
+    return NULL;
+}
+
+static enum cli_exit security_judge(struct cli_context *ctx, const char *option, const char *text,
+                                    const struct net_address *address)
+{
+    const char *objection = security_objection(ctx, address);
+
+    return objection == NULL
+               ? CLI_DONE
+               : cli_error(ctx, CLI_ERROR_INSECURE, NULL, "--%s %s: %s", option, text, objection);
 }
 
 enum cli_exit security_address(struct cli_context *ctx, const char *option, const char *text,

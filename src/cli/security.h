@@ -27,6 +27,10 @@
 enum cli_exit security_address(struct cli_context *ctx, const char *option, const char *text,
                                struct net_address *out);
 
+/* The same rule for an address that did not come from the command line: why it may not be used, or
+ * NULL. */
+const char *security_objection(const struct cli_context *ctx, const struct net_address *address);
+
 /* The files of the member that --cert and --name choose. The error is printed. */
 enum cli_exit security_find(struct cli_context *ctx, struct pki_member_files *out);
 

@@ -10,6 +10,11 @@
 
 enum { STATUS_BYE_MS = 300 };
 
+static struct cli_member *status_member(struct status_site *s)
+{
+    return s->beside != NULL ? &s->beside->member : &s->member;
+}
+
 /* The report. */
 
 static json_t *status_lane_json(const struct status_lane *l)
@@ -81,7 +86,7 @@ static void status_send(struct status_lane *l, uint16_t operation, uint32_t *cal
 {
     struct status_site *s = l->site;
     json_t *fields = json_object();
-    enum err rc = node_control_send(l->peer, s->member.pool, operation, ++s->calls, fields);
+    enum err rc = node_control_send(l->peer, status_member(s)->pool, operation, ++s->calls, fields);
 
     json_decref(fields);
     *call_out = s->calls;
@@ -106,7 +111,7 @@ static void status_send_all(struct status_lane *l)
 
 static void status_dial(struct status_lane *l)
 {
-    struct cli_member *m = &l->site->member;
+    struct cli_member *m = status_member(l->site);
     enum err rc = net_endpoint_dial(m->endpoint, m->transport, &l->address, 1, &l->peer);
 
     if (rc != OK) {
@@ -215,6 +220,7 @@ static enum err status_frame(struct net_peer *peer, const struct net_frame *fram
     json_t *fields;
     enum err rc;
 
+    (void)user;
     if (l == NULL || frame->header.type != WIRE_CONTROL) {
         return OK;
     }
@@ -224,7 +230,7 @@ static enum err status_frame(struct net_peer *peer, const struct net_frame *fram
     }
     status_answer(l, operation, call, fields);
     json_decref(fields);
-    status_look(user);
+    status_look(l->site);
     return OK;
 }
 
@@ -311,6 +317,20 @@ static enum cli_exit status_check_role(struct status_site *s, const struct statu
                      pki_identity_format(&s->member.identity, who), wire_role_name(config->role));
 }
 
+static enum err status_start(struct status_site *s, const struct net_address *to)
+{
+    enum err rc = loop_timer_init(&s->limit, status_member(s)->loop, status_late, s);
+
+    if (rc == OK) {
+        rc = status_lane_make(s, 0);
+    }
+    if (rc == OK) {
+        s->lanes[0]->known = true;
+        s->lanes[0]->address = *to;
+    }
+    return rc;
+}
+
 enum cli_exit status_open(struct cli_context *ctx, struct status_site *s,
                           const struct status_config *config)
 {
@@ -336,13 +356,18 @@ enum cli_exit status_open(struct cli_context *ctx, struct status_site *s,
     if (status != CLI_DONE) {
         return status;
     }
-    if (loop_timer_init(&s->limit, s->member.loop, status_late, s) != OK ||
-        status_lane_make(s, 0) != OK) {
-        return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot start: out of memory");
-    }
-    s->lanes[0]->known = true;
-    s->lanes[0]->address = to;
-    return CLI_DONE;
+    return status_start(s, &to) == OK
+               ? CLI_DONE
+               : cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot start: out of memory");
+}
+
+enum err status_open_beside(struct status_site *s, struct status_site *host,
+                            const struct net_address *to,
+                            void (*done)(struct status_site *s, json_t *report, void *user),
+                            void *user)
+{
+    *s = (struct status_site){.ctx = host->ctx, .beside = host, .done = done, .user = user};
+    return status_start(s, to);
 }
 
 static bool status_leaving(struct status_site *s)
@@ -350,23 +375,35 @@ static bool status_leaving(struct status_site *s)
     return net_endpoint_peer(s->member.endpoint, 0) != NULL;
 }
 
+static void status_leave(struct net_peer *peer)
+{
+    net_peer_set_user(peer, NULL);
+    net_peer_close(peer, "thank you");
+}
+
+static void status_leave_all(struct status_site *s)
+{
+    int64_t until = loop_now_ns(s->member.loop) + STATUS_BYE_MS * INT64_C(1000000);
+    struct net_peer *peer;
+
+    for (uint32_t i = 0; (peer = net_endpoint_peer(s->member.endpoint, i)) != NULL; i++) {
+        status_leave(peer);
+    }
+    while (status_leaving(s) && loop_now_ns(s->member.loop) < until) {
+        loop_turn(s->member.loop, 10000000);
+    }
+}
+
 void status_close(struct status_site *s)
 {
-    struct net_peer *peer;
-    int64_t until;
-
     if (s->member.endpoint != NULL) {
-        until = loop_now_ns(s->member.loop) + STATUS_BYE_MS * INT64_C(1000000);
-        for (uint32_t i = 0; (peer = net_endpoint_peer(s->member.endpoint, i)) != NULL; i++) {
-            net_peer_set_user(peer, NULL);
-            net_peer_close(peer, "thank you");
-        }
-        while (status_leaving(s) && loop_now_ns(s->member.loop) < until) {
-            loop_turn(s->member.loop, 10000000);
-        }
+        status_leave_all(s);
     }
     loop_timer_deinit(&s->limit);
     for (uint32_t i = 0; i < s->lanes_count; i++) {
+        if (s->beside != NULL && s->lanes[i]->peer != NULL) {
+            status_leave(s->lanes[i]->peer);
+        }
         json_decref(s->lanes[i]->status);
         mem_free(s->lanes[i]);
     }

@@ -29,8 +29,9 @@ struct status_lane {
 
 struct status_site {
     struct cli_context *ctx;
-    struct cli_member member;
-    bool only_first; /* Ask lane 0 and nobody else. */
+    struct status_site *beside; /* Whose member it shares; NULL: it has its own, */
+    struct cli_member member;   /* this one. */
+    bool only_first;            /* Ask lane 0 and nobody else. */
     struct status_lane *lanes[NODE_LANES_MAX];
     uint32_t lanes_count; /* At least one. */
     bool asking;
@@ -74,7 +75,15 @@ struct status_config {
 enum cli_exit status_open(struct cli_context *ctx, struct status_site *s,
                           const struct status_config *config);
 
-/* Say good-bye to all, wait a moment for it to be sent, and release everything. */
+/* Ask another site at the same time and as the same member: that of @host, which is open, and is
+ * closed after this one. @to was judged (cli/security.h). ERR_NOMEM; status_close() is due in any
+ * case. */
+MUST_USE enum err
+status_open_beside(struct status_site *s, struct status_site *host, const struct net_address *to,
+                   void (*done)(struct status_site *s, json_t *report, void *user), void *user);
+
+/* Say good-bye to all, wait a moment for it to be sent, and release everything. Who shares a
+ * member leaves the waiting to it. */
 void status_close(struct status_site *s);
 
 /* Ask all lanes; done() follows, at the latest after @timeout_ns; from inside this call if there is
