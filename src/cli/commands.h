@@ -42,6 +42,7 @@ extern const struct cli_command cli_command_hold;
 extern const struct cli_command cli_command_man;
 extern const struct cli_command cli_command_plan;
 extern const struct cli_command cli_command_plan_diff;
+extern const struct cli_command cli_command_plan_links;
 extern const struct cli_command cli_command_plan_paper;
 extern const struct cli_command cli_command_plan_place;
 extern const struct cli_command cli_command_plan_tree;

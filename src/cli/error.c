@@ -246,6 +246,13 @@ const struct cli_error cli_errors[] = {
      "says what ended it; signal 9 mostly is the system, which had no memory left.",
      "With --jobs 1 or a smaller --paths it takes less memory. If it died by itself, please report "
      "it with the file and the command."},
+    {CLI_ERROR_NO_LINKS, CLI_FAILED, "cluster whose links are no network to plan with",
+     "The site has no other sites, or too little is known of the links between them: links that "
+     "are down are left out, and so are those that are not measured, and what is left does not "
+     "join all sites. The message says which.",
+     "A link is measured by what goes over it, so let the sites work for a while. --assume RATE "
+     "plans with that rate for links that are not measured. \"strait plan links\" shows all of "
+     "them, \"strait why\" why a site is away."},
     {CLI_ERROR_NO_MEMORY, CLI_FAILED, "out of memory", "The system gave no memory.",
      "Look at \"strait doctor\" and at the limits of the container or of the batch system."},
     {CLI_ERROR_BENCH, CLI_FAILED, "benchmark that did not come to its end",

@@ -20,6 +20,7 @@ const struct cli_command *const cli_commands[] = {
     &cli_command_plan,
     &cli_command_plan_place,
     &cli_command_plan_diff,
+    &cli_command_plan_links,
     &cli_command_plan_paper,
     &cli_command_plan_tree,
     &cli_command_sim,
