@@ -3,7 +3,10 @@
 #include "cli/plan_place.h"
 
 #include "base/mem.h"
+#include "cli/cluster_ask.h"
 #include "cli/commands.h"
+#include "cli/security.h"
+#include "cli/status.h"
 #include "loop/clock.h"
 
 #include <math.h>
@@ -122,7 +125,16 @@ static enum cli_exit place_run(struct cli_context *ctx)
 /* clang-format off */
 static const struct cli_option place_options[] = {
     {.name = "bytes", .placeholder = "SIZE", .kind = CLI_SIZE, .min = 1, .max = INT64_C(1) << 50,
-     .required = true, .help = "what each region pushes, and pulls: the size of the model"},
+     .help = "what each region pushes, and pulls: the size of the model; default with --join: "
+             "what the cluster has"},
+    {.name = "join", .placeholder = "ADDRESS",
+     .help = "plan with the links of a running cluster, instead of TOPOLOGY: where the first "
+             "server of one of its sites is"},
+    STATUS_OPTION_CERT,
+    SECURITY_OPTION_NAME,
+    SECURITY_OPTION_INSECURE,
+    STATUS_OPTION_TIMEOUT,
+    CLUSTER_OPTION_ASSUME,
     {.name = "model", .placeholder = "MODEL", .fallback = "hops", .kind = CLI_WORDS,
      .words = "hops pipelined",
      .help = "hops: each hop takes the whole time again, as the paper has it; pipelined: relays "
@@ -182,6 +194,8 @@ const struct cli_command cli_command_plan_place = {
             "Topology Zoo has it. The answer is the region for the global server, one path from "
             "each other region and a rate for each of these flows, so that the slowest push and "
             "pull is shortest. docs/PLAN.md has the model, topologies/README.md the files.",
+            "With --join the network is that of a running cluster, as \"strait plan links\" shows "
+            "it: its sites, and what they have measured of the links between them.",
             "Regions with a bound that is not below the best plan are ruled out; for the others "
             "the solver is asked whether there is anything better, until it says no. When --time "
             "is up the answer is the best plan that was found, with a bound: no plan takes less. "
@@ -191,7 +205,8 @@ const struct cli_command cli_command_plan_place = {
             NULL},
     .arguments = (const struct cli_argument[]){{.placeholder = "TOPOLOGY",
                                                 .help = "the network; - for standard input",
-                                                .kind = CLI_FILE},
+                                                .kind = CLI_FILE,
+                                                .optional = true},
                                                {0}},
     .options = place_options,
     .examples =
@@ -207,6 +222,8 @@ const struct cli_command cli_command_plan_place = {
              "hundreds of regions"},
             {"strait plan place net.json --bytes 92MB --fail links", "and if a link fails?"},
             {"strait plan place net.json --bytes 92MB --html plan.html", "with a map"},
+            {"strait plan place --join tls://s0.example.org:7400 --cert certs --model pipelined",
+             "for a cluster that runs, and the model that it has"},
             {0}},
     .run = place_run,
 };

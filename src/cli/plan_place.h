@@ -38,8 +38,9 @@ struct cli_place_shown {
 /* A problem, and what was found. Everything here is owned. */
 struct cli_place {
     struct cli_context *ctx;
-    const char *file; /* Its name, in messages. */
+    const char *file; /* Its name, in messages; or the address of a cluster. */
     struct topo_graph *graph;
+    double bytes;                   /* To push, and to pull. */
     struct cli_place_label *labels; /* Of regions, for people: nobody else has the same. */
     struct plan_place_problem problem;
     struct plan_place_effort effort;
@@ -65,6 +66,10 @@ enum cli_exit cli_place_read(struct cli_context *ctx, const char *argument,
 
 /* "standard input" for "-". */
 const char *cli_place_file(const char *argument);
+
+/* Get .graph and .bytes from where the command line says: a file, or a running cluster. CLI_DONE,
+ * or an error was. plan_place_cluster.c */
+enum cli_exit cli_place_network(struct cli_place *p);
 
 /* Make a problem of the command line. cli_place_deinit() also after an error. plan_place_ask.c */
 enum cli_exit cli_place_ask(struct cli_context *ctx, struct cli_place *p);

@@ -1,4 +1,4 @@
-/* strait plan place: from the command line and a file to a problem. */
+/* strait plan place: from the command line and a network to a problem. */
 
 #include "base/mem.h"
 #include "base/nearest.h"
@@ -301,7 +301,7 @@ static void ask_effort(struct cli_place *p)
     int64_t limit_us = cli_number(p->ctx, "time");
 
     p->problem.graph = p->graph;
-    p->problem.bytes = (double)cli_number(p->ctx, "bytes");
+    p->problem.bytes = p->bytes;
     p->problem.model = strcmp(model, "hops") == 0 ? PLAN_PLACE_HOPS : PLAN_PLACE_PIPELINED;
     p->problem.duplex = duplex == NULL                  ? p->graph->duplex
                         : strcmp(duplex, "shared") == 0 ? TOPO_DUPLEX_SHARED
@@ -364,9 +364,8 @@ enum cli_exit cli_place_ask(struct cli_context *ctx, struct cli_place *p)
 {
     enum cli_exit status;
 
-    *p = (struct cli_place){
-        .ctx = ctx, .file = cli_place_file(cli_argument(ctx, 0)), .shown = {.ctx = ctx}};
-    status = cli_place_read(ctx, cli_argument(ctx, 0), &p->graph);
+    *p = (struct cli_place){.ctx = ctx, .shown = {.ctx = ctx}};
+    status = cli_place_network(p);
     if (status == CLI_DONE) {
         status = ask_labels(p);
     }
