@@ -109,7 +109,7 @@ struct run_way {
     double mbps;     /* At the rates of the map; zero: no limit. */
 };
 
-enum { RUN_NO_SITE = UINT32_MAX };
+#define RUN_NO_SITE UINT32_MAX
 
 /* Rounds around a centre; node/between.h and docs/RUNFILE.md say what each is. */
 struct run_central {
