@@ -199,6 +199,20 @@ void node_central_grown(struct node_central *r, uint32_t count)
     }
 }
 
+/* Whose sums are in a chunk that old does not matter: all of them were made by processes that are
+ * no more, or are known to those who go on. */
+void node_central_restore(struct node_central *r)
+{
+    uint64_t counted[CENTRAL_SITES_MAX];
+
+    for (uint32_t i = 0; i < r->chunks_count; i++) {
+        for (uint32_t s = 0; s < r->sites; s++) {
+            counted[s] = r->lane->restored[i].version;
+        }
+        central_restore(&r->c, i, r->lane->restored[i].version, counted);
+    }
+}
+
 /* Plans. */
 
 /* A hash of what tables there are: sites with others cannot go together. */

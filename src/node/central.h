@@ -17,6 +17,10 @@ MUST_USE enum err node_central_create(struct node_lane *l, struct node_central *
                                       struct err_text *text);
 void node_central_destroy(struct node_central *r); /* NULL is allowed. */
 
+/* A checkpoint was loaded (.restored of the lane): others may have newer chunks, which count more.
+ */
+void node_central_restore(struct node_central *r);
+
 /* The lane listens: look for the others. */
 void node_central_start(struct node_central *r);
 

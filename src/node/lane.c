@@ -502,7 +502,8 @@ static enum err lane_build(struct node_lane *l, struct err_text *text)
     l->in_flight_bytes = c->in_flight_bytes;
     c->grace_ns = c->grace_ns == 0 ? (int64_t)NODE_GRACE_MS * 1000000 : c->grace_ns;
     c->restore_ns = c->restore_ns == 0 ? (int64_t)NODE_RESTORE_MS * 1000000 : c->restore_ns;
-    l->ack = node_site_durable(&c->site) && c->store != NULL ? NODE_ACK_STORED
+    l->ack = c->between != NULL && c->between->central         ? NODE_ACK_TAKEN
+             : node_site_durable(&c->site) && c->store != NULL ? NODE_ACK_STORED
              : c->site.delivery == NODE_BROADCAST &&
                      (c->between == NULL || c->between->others_count == 0)
                  ? NODE_ACK_COPIED
@@ -585,6 +586,10 @@ enum err node_lane_create(const struct node_lane_config *config, struct node_lan
     }
     if (rc == OK && l->mirror != NULL) {
         rc = node_mirror_load(l->mirror, text);
+    }
+    if (rc == OK && l->central != NULL && l->restoring) {
+        node_central_restore(l->central);
+        node_restore_end(l); /* What other sites have counts more than what workers had. */
     }
     if (rc == OK) {
         rc = lane_listen(l, text);

@@ -328,6 +328,36 @@ static void test_sites_may_fail_the_centre_too(void **state)
     }
 }
 
+/* With checkpoints everything may fail at once: the newest of all sites counts. */
+static void test_all_sites_go_on_from_checkpoints(void **state)
+{
+    struct seen whole, one, servers;
+
+    (void)state;
+    run_yaml(RING FIVE "between: {preset: central}\n" MOVE(
+                 "30") "checkpoint: {every: 3}\n"
+                       "faults: [at 3s kill site a for 1s, at 3s kill site b for 1s,\n"
+                       "         at 3s kill site c for 1s, at 3s kill site d for 1s,\n"
+                       "         at 3s kill site e for 1s]\n",
+             &whole);
+    expect_exact(&whole, 30, 5); /* Workers begin again where the checkpoints are. */
+    run_yaml(RING FIVE "between: {preset: central}\n" MOVE(
+                 "30") "checkpoint: {every: 3}\n"
+                       "faults: [at 3s kill a-s0 for 1s, at 3s kill b-s0 for 1s,\n"
+                       "         at 3s kill c-s0 for 1s, at 3s kill d-s0 for 1s,\n"
+                       "         at 3s kill e-s0 for 1s]\n",
+             &servers);
+    assert_int_equal(servers.clocks, 30);
+    assert_true(servers.objective >= 5 * 26 && servers.objective <= 5 * 30);
+    run_yaml(RING FIVE
+             "between: {preset: central}\n" MOVE("30") "checkpoint: {every: 3}\n"
+                                                       "faults: [at 3s kill site b for 1s]\n",
+             &one);
+    assert_int_equal(one.clocks, 30);
+    assert_true(one.shares[1].central.wholes_taken > 0); /* Others are ahead of its checkpoint. */
+    assert_true(one.objective > 5 * 29 && one.objective <= 5 * 30);
+}
+
 static void test_a_plan_that_no_longer_pays_is_not_made(void **state)
 {
     struct seen s;
@@ -351,6 +381,7 @@ int main(void)
         cmocka_unit_test(test_a_cut_means_another_plan_and_its_end_the_best_one_again),
         cmocka_unit_test(test_a_link_that_is_slow_is_left_and_tried_again),
         cmocka_unit_test(test_sites_may_fail_the_centre_too),
+        cmocka_unit_test(test_all_sites_go_on_from_checkpoints),
         cmocka_unit_test(test_a_plan_that_no_longer_pays_is_not_made),
     };
 
