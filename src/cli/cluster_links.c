@@ -198,28 +198,52 @@ static void cluster_take_link(struct cluster_links *c, uint32_t self, const uint
     word->bytes_per_s = cluster_figure(json_array_get(entry, 3), CLUSTER_RATE_MAX);
 }
 
+/* A site by its number among those around a centre. */
+static uint32_t cluster_numbered(const struct cluster_links *c, const json_t *central,
+                                 const json_t *number)
+{
+    json_int_t at = json_is_integer(number) ? json_integer_value(number) : -1;
+    const json_t *names = json_object_get(central, "names");
+
+    return at < 0 || at >= CLUSTER_SITES_MAX
+               ? CLUSTER_NOBODY
+               : cluster_find(c, cluster_name(json_array_get(names, (size_t)at)));
+}
+
+/* Who may not do something, as the operator told the sites. */
+static void cluster_take_rules(struct cluster_links *c, const json_t *central)
+{
+    const json_t *no_centre = json_object_get(central, "no_centre");
+    const json_t *no_relay = json_object_get(central, "no_relay");
+
+    for (size_t i = 0; i < CLUSTER_SITES_MAX; i++) {
+        uint32_t site = cluster_numbered(c, central, json_array_get(no_centre, i));
+
+        if (site != CLUSTER_NOBODY) {
+            c->sites[site].no_centre = true;
+        }
+        site = cluster_numbered(c, central, json_array_get(no_relay, i));
+        if (site != CLUSTER_NOBODY) {
+            c->sites[site].no_relay = true;
+        }
+    }
+}
+
 static void cluster_take_central(struct cluster_links *c, uint32_t self, const json_t *central)
 {
-    const json_t *names = json_object_get(central, "names");
     const json_t *links = json_object_get(central, "links");
 
     for (size_t i = 0; i < json_array_size(links); i++) {
         const json_t *entry = json_array_get(links, i);
-        uint32_t ends[2] = {CLUSTER_NOBODY, CLUSTER_NOBODY};
+        const uint32_t ends[2] = {cluster_numbered(c, central, json_array_get(entry, 0)),
+                                  cluster_numbered(c, central, json_array_get(entry, 1))};
 
-        for (size_t k = 0; k < 2; k++) {
-            const json_t *number = json_array_get(entry, k);
-            json_int_t at = json_integer_value(number);
-
-            if (json_is_integer(number) && at >= 0 && at < CLUSTER_SITES_MAX) {
-                ends[k] = cluster_find(c, cluster_name(json_array_get(names, (size_t)at)));
-            }
-        }
         if (ends[0] != CLUSTER_NOBODY && ends[1] != CLUSTER_NOBODY) {
             cluster_take_link(c, self, ends, entry);
         }
     }
     c->shared = c->shared || cluster_flag(central, "shared");
+    cluster_take_rules(c, central);
 }
 
 /* The model. */

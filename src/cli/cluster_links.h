@@ -34,6 +34,8 @@ struct cluster_site {
     char address[NET_ADDRESS_BYTES]; /* Of its first lane, as others say; empty: nobody does. */
     bool answered;
     uint64_t table_bytes; /* On all of its lanes; zero: not known. */
+    bool no_centre;       /* It may not be the centre, ... */
+    bool no_relay;        /* ... or pass on what is for others, as somebody says. */
 };
 
 /* Fields may be read. */

@@ -294,6 +294,22 @@ static void test_around_a_centre_each_has_heard_of_all_links(void **state)
     cluster_links_destroy(c);
 }
 
+static void test_who_may_not_be_the_centre_or_pass_on_is_known(void **state)
+{
+    struct cluster_links *c = cluster_of(
+        (const char *[]){"a", "b"},
+        (const char *[]){REPORT("a", CENTRAL("[0, 1, 1, 10]", ", 'no_centre': [1, 99, -1, 'x', 3], "
+                                                              "'no_relay': [0]")),
+                         REPORT("b", CENTRAL("[0, 1, 1, 10]", ", 'no_centre': {}")), NULL});
+
+    (void)state;
+    for (uint32_t i = 0; i < c->count; i++) {
+        assert_int_equal(c->sites[i].no_centre, i == 1 || i == 3);
+        assert_int_equal(c->sites[i].no_relay, i == 0);
+    }
+    cluster_links_destroy(c);
+}
+
 static void test_without_its_ends_a_link_is_what_the_first_has_heard(void **state)
 {
     struct cluster_links *c = cluster_of(
@@ -587,6 +603,7 @@ int main(void)
         cmocka_unit_test(test_who_is_gone_is_no_part_of_the_network),
         cmocka_unit_test(test_a_link_is_down_if_one_of_its_ends_or_lanes_says_so),
         cmocka_unit_test(test_around_a_centre_each_has_heard_of_all_links),
+        cmocka_unit_test(test_who_may_not_be_the_centre_or_pass_on_is_known),
         cmocka_unit_test(test_without_its_ends_a_link_is_what_the_first_has_heard),
         cmocka_unit_test(test_the_model_is_as_large_as_a_site_whose_lanes_all_answered_says),
         cmocka_unit_test(test_the_bytes_of_a_round_are_the_mean_of_what_lanes_say),

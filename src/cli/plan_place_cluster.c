@@ -1,11 +1,14 @@
 /* strait plan place: where the network comes from, a file or a running cluster. */
 
 #include "base/figure.h"
+#include "base/mem.h"
 #include "cli/cluster_ask.h"
 #include "cli/plan_place.h"
 #include "topo/graph_build.h"
 
 #include <string.h>
+
+enum { NETWORK_NAMES_BYTES = 100 };
 
 /* What is needed to ask a cluster says nothing about a file. */
 static enum cli_exit network_check_file(struct cli_context *ctx)
@@ -53,6 +56,42 @@ static enum cli_exit network_bytes(struct cli_place *p, const struct cluster_lin
     return CLI_DONE;
 }
 
+/* Mark those whom the operator has told the sites not to use so, and say whom. */
+static void network_rule(struct cli_place *p, const struct cluster_links *links, bool relay,
+                         bool *marks)
+{
+    char chars[NETWORK_NAMES_BYTES];
+    struct text names;
+    uint32_t node;
+
+    text_init_fixed(&names, chars, sizeof(chars));
+    for (uint32_t i = 0; i < links->count; i++) {
+        const struct cluster_site *s = &links->sites[i];
+
+        if ((relay ? s->no_relay : s->no_centre) && topo_graph_find(p->graph, s->name, &node)) {
+            marks[node] = true;
+            text_addf(&names, "%s%s", names.size == 0 ? "" : ", ", s->name);
+        }
+    }
+    if (names.size > 0) {
+        topo_graph_note(p->graph, "the sites are told who may not %s: %s%s",
+                        relay ? "pass on what is for others" : "be the centre", chars,
+                        names.failed ? " and others" : "");
+    }
+}
+
+static enum cli_exit network_rules(struct cli_place *p, const struct cluster_links *links)
+{
+    p->no_server = mem_calloc(p->graph->nodes_count, sizeof(*p->no_server));
+    p->no_relay = mem_calloc(p->graph->nodes_count, sizeof(*p->no_relay));
+    if (p->no_server == NULL || p->no_relay == NULL) {
+        return cli_error(p->ctx, CLI_ERROR_NO_MEMORY, NULL, "out of memory");
+    }
+    network_rule(p, links, false, p->no_server);
+    network_rule(p, links, true, p->no_relay);
+    return CLI_DONE;
+}
+
 static enum cli_exit network_of_cluster(struct cli_place *p)
 {
     struct cluster_links *links = NULL;
@@ -63,6 +102,9 @@ static enum cli_exit network_of_cluster(struct cli_place *p)
     }
     if (status == CLI_DONE) {
         status = network_bytes(p, links);
+    }
+    if (status == CLI_DONE) {
+        status = network_rules(p, links);
     }
     cluster_links_destroy(links);
     return status;

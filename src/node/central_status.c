@@ -100,6 +100,19 @@ static json_t *status_paths(const struct node_central *r)
     return paths;
 }
 
+/* Numbers of sites. */
+static json_t *status_bits(const struct node_central *r, uint64_t bits)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < r->sites; i++) {
+        if ((bits >> i & 1) != 0) {
+            (void)json_array_append_new(list, json_integer(i));
+        }
+    }
+    return list;
+}
+
 static json_t *status_stats(const struct node_central *r)
 {
     const struct node_central_stats *s = &r->stats;
@@ -181,8 +194,10 @@ static json_t *status_central(struct node_central *r)
                     "paths", status_paths(r), "shared", (int)r->between->shared, "round_bytes",
                     node_central_bytes(r), "round_s", planned ? node_central_round_s(r) : 0.0,
                     "stats", status_stats(r));
-    if (r->lane->config.number == 0) {
-        status_links(r, out); /* All lanes know the same. */
+    if (r->lane->config.number == 0) { /* All lanes know the same. */
+        (void)json_object_set_new(out, "no_centre", status_bits(r, r->between->no_centre));
+        (void)json_object_set_new(out, "no_relay", status_bits(r, r->between->no_relay));
+        status_links(r, out);
     }
     return out;
 }

@@ -167,7 +167,7 @@ static void measure_look_far(struct node_mirror *r, struct node_far *f)
     obs_gauge_set(m->up, f->up && s->up ? 1 : 0);
     obs_gauge_set(m->behind, clock < r->m.clock ? (double)(r->m.clock - clock) : 0);
     obs_gauge_set(m->waiting, (double)mirror_waiting_bytes(&r->m, f->index));
-    obs_gauge_set(m->drain, (double)node_drain_of(f)->bytes_per_s);
+    obs_gauge_set(m->drain, (double)node_drain_of(f)->busy_bytes_per_s);
     obs_gauge_set(m->rtt, (double)stats.rtt_ns * 1e-9);
     measure_follow(m->sent, f->sent_before + stats.sent_bytes);
 }

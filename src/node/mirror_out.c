@@ -312,6 +312,7 @@ static void out_drained(struct node_drain *d)
 
     if (took_ns >= least_ns) {
         d->bytes_per_s = d->bytes_per_s == 0 ? rate : (d->bytes_per_s + rate) / 2;
+        d->busy_bytes_per_s = d->busy_bytes_per_s == 0 ? rate : (d->busy_bytes_per_s + rate) / 2;
     } else if (d->bytes_per_s > 0 && rate > d->bytes_per_s) {
         d->bytes_per_s = rate;
     }

@@ -53,7 +53,8 @@ struct node_drain {
     int64_t mark_took_ns;                          /* Until then. */
     uint64_t mark_judged;                          /* Up to this one it is in .bytes_per_s. */
     int64_t rtt_ns;                                /* The least seen; zero: none. */
-    uint64_t bytes_per_s;                          /* When it was busy; zero: it never was. */
+    uint64_t bytes_per_s;      /* At least, as last seen; zero: it never was busy. */
+    uint64_t busy_bytes_per_s; /* When it was busy for long enough to tell; likewise. */
 };
 
 /* A piece that came and cannot be added yet. */

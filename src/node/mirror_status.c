@@ -12,7 +12,7 @@ static json_t *status_far(struct node_mirror *r, const struct node_far *f)
         json_pack("{s:I, s:I, s:b, s:I, s:I, s:b}", "clock", (json_int_t)(s->clock + s->offset),
                   "announced", (json_int_t)s->announced, "left_out", (int)s->left_out,
                   "waiting_bytes", (json_int_t)mirror_waiting_bytes(&r->m, f->index), "delivery",
-                  (json_int_t)node_drain_of(f)->bytes_per_s, "announcing",
+                  (json_int_t)node_drain_of(f)->busy_bytes_per_s, "announcing",
                   (int)node_drain_of(f)->raises));
     return out;
 }
