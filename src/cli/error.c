@@ -204,7 +204,7 @@ const struct cli_error cli_errors[] = {
      "There are more workers than a tree of that degree and depth can hold. The message says which "
      "degree would do, or which depth.",
      "Change \"degree\" or \"depth\" in the file."},
-    {CLI_ERROR_NO_PLACE, CLI_FAILED, "no plan within what is allowed",
+    {CLI_ERROR_NO_PLACE, CLI_BAD_CONFIGURATION, "no plan within what is allowed",
      "No region can hold the server: from somewhere none is reached without what is ruled out, or "
      "no plan costs as little as --usd-limit wants. The message says which.",
      "Rule out less (--no-server, --no-relay, --avoid), or allow more dollars; --objective dollars "

@@ -29,7 +29,8 @@ struct node_site;
 
 enum {
     NODE_BETWEEN_STREAMS = 4,   /* Connections to each lane of another site. */
-    NODE_BETWEEN_AWAY_S = 30,   /* Until a site that is gone is left out. */
+    NODE_BETWEEN_AWAY_S = 30,   /* Until a site that is gone is left out; */
+    NODE_CENTRAL_AWAY_S = 5,    /* around a centre everybody waits for it. */
     NODE_BETWEEN_STALENESS = 4, /* Clocks. */
     NODE_BETWEEN_STALL_MS = 30000,
     NODE_BETWEEN_GATHER_MS = 200,
@@ -86,10 +87,11 @@ struct node_between {
     struct node_plan plan; /* To begin with; no epoch: sites make one when they see each other. */
     const struct node_link *links; /* What is known of links before they are measured. */
     uint32_t links_count;
-    bool shared;        /* Both directions of a link share its rate. */
-    uint64_t no_centre; /* Bits of sites that may not be the centre, ... */
-    uint64_t no_relay;  /* ... or pass on what is for others. */
-    double move_gain;   /* The centre moves if rounds become shorter by more than this part. */
+    bool shared;             /* Both directions of a link share its rate. */
+    uint64_t no_centre;      /* Bits of sites that may not be the centre, ... */
+    uint64_t no_relay;       /* ... or pass on what is for others. */
+    double move_gain;        /* The centre moves if rounds become shorter by more than this part. */
+    uint32_t change_percent; /* Links that change by more make another plan; zero: the default. */
     struct node_other_site *others;
     uint32_t others_count; /* Zero: there is one site. */
     uint32_t group;        /* Of this site. */

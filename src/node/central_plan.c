@@ -21,6 +21,9 @@ enum err node_central_plan_init(struct node_central *r)
 
     config.away_ns = (uint64_t)r->between->away_ns;
     config.majority = r->between->majority;
+    if (r->between->change_percent > 0) {
+        config.change_percent = r->between->change_percent;
+    }
     r->meters = mem_calloc((size_t)r->sites + 1, sizeof(*r->meters));
     r->inflows = mem_calloc((size_t)r->sites + 1, sizeof(*r->inflows));
     r->used = mem_calloc((size_t)r->sites + 1, sizeof(*r->used));

@@ -121,6 +121,7 @@ struct run_central {
     uint64_t no_centre; /* Bits of sites: all but the one that was named, or those that are. */
     uint64_t no_relay;
     double move_gain;
+    double replan;
     struct run_join *joins;
     uint32_t joins_count;
     bool shared;     /* Both directions of a link share its rate. */

@@ -130,7 +130,10 @@ static enum err between_figures(struct file_reader *r)
                       LIMIT_STREAMS_PER_PEER);
     }
     return rc == OK ? file_time(r, "between.away", &b->away_ns,
-                                (int64_t)NODE_BETWEEN_AWAY_S * 1000000000, 0, BETWEEN_AWAY_MAX_NS)
+                                (b->preset == RUN_CENTRAL ? (int64_t)NODE_CENTRAL_AWAY_S
+                                                          : (int64_t)NODE_BETWEEN_AWAY_S) *
+                                    1000000000,
+                                0, BETWEEN_AWAY_MAX_NS)
                     : rc;
 }
 

@@ -16,6 +16,7 @@
 enum { CENTRAL_JOINS_MAX = TOPO_REGIONS_MAX * (TOPO_REGIONS_MAX - 1) / 2 };
 
 #define CENTRAL_MOVE_GAIN 0.1
+#define CENTRAL_REPLAN 0.25
 #define CENTRAL_MBPS_MAX 1e9
 
 _Static_assert((int)TOPO_REGIONS_MAX <= (int)CENTRAL_SITES_MAX, "each site has a region");
@@ -25,7 +26,8 @@ static enum err central_keys(const struct file_reader *r)
 {
     static const char *const theirs[] = {"significance", "library", "grain", "threshold", "goal",
                                          "staleness",    "barrier", "fresh", "weight",    "groups"};
-    static const char *const ours[] = {"centre", "no_centre", "no_relay", "move_gain", "plan"};
+    static const char *const ours[] = {"centre",    "no_centre", "no_relay",
+                                       "move_gain", "replan",    "plan"};
     bool central = r->f->between.preset == RUN_CENTRAL;
     const char *const *names = central ? theirs : ours;
     size_t count = central ? sizeof(theirs) / sizeof(theirs[0]) : sizeof(ours) / sizeof(ours[0]);
@@ -128,6 +130,22 @@ static enum err central_gain(struct file_reader *r)
         return file_fail(r, ERR_MALFORMED, "between.move_gain",
                          "has to be a part of a round's time, from 0 to below 1, or a percentage, "
                          "such as 10%%");
+    }
+    return OK;
+}
+
+static enum err central_replan(struct file_reader *r)
+{
+    const struct run_yaml *node = file_find(r, "between.replan");
+    double *part = &r->f->between.central.replan;
+
+    *part = CENTRAL_REPLAN;
+    if (node != NULL && (node->kind != RUN_YAML_TEXT || !file_read_part(node->chars, part) ||
+                         !(*part >= 0.01 && *part <= 10))) {
+        return file_fail(
+            r, ERR_MALFORMED, "between.replan",
+            "has to be a part of a link's rate, from 1%% to 1000%%, such as 25%%: when "
+            "it changes by more, another plan is made");
     }
     return OK;
 }
@@ -542,6 +560,9 @@ enum err file_central(struct file_reader *r)
     if (rc == OK) {
         rc = central_gain(r);
     }
+    if (rc == OK) {
+        rc = central_replan(r);
+    }
     if (rc == OK && r->places) {
         rc = central_joins_said(r);
     } else if (rc == OK) {
@@ -611,6 +632,8 @@ void file_print_central(const struct run_file *f, double factor, struct text *ou
     central_print_sites(f, "no_relay", c->no_relay, out);
     text_add(out, "  move_gain: ");
     topo_print_number(c->move_gain, out);
+    text_add(out, "\n  replan: ");
+    topo_print_number(c->replan, out);
     text_add(out, "\n");
     if (c->centre != RUN_NO_SITE) {
         text_add(out, "  plan:\n    server: ");

@@ -76,6 +76,8 @@ static void test_sites_are_joined_as_the_map_says_at_the_slower_rate(void **stat
     assert_true(west->others[1].far && west->others[2].far);
     assert_int_equal(west->plan.epoch, 0);
     assert_true(west->move_gain == 0.1);
+    assert_int_equal(west->change_percent, 25);
+    assert_int_equal(west->away_ns, INT64_C(5000000000));
     assert_int_equal(west->no_centre, 0);
     assert_int_equal(west->clocks, 70);
     run_betweens_destroy(b);
@@ -86,7 +88,7 @@ static void test_who_may_be_the_centre_and_pass_on_is_told(void **state)
 {
     struct run_file *f =
         testing_parse(FILE_OF("between: {preset: central, no_centre: [west, mid],\n"
-                              "          no_relay: [north], move_gain: 25%}\n"));
+                              "          no_relay: [north], move_gain: 25%, replan: 7%}\n"));
     struct run_betweens *b = create(f);
 
     (void)state;
@@ -94,6 +96,7 @@ static void test_who_may_be_the_centre_and_pass_on_is_told(void **state)
         assert_int_equal(run_between_at(b, i)->no_centre, 1 << WEST | 1 << MID);
         assert_int_equal(run_between_at(b, i)->no_relay, 1 << NORTH);
         assert_true(run_between_at(b, i)->move_gain == 0.25);
+        assert_int_equal(run_between_at(b, i)->change_percent, 7);
     }
     run_betweens_destroy(b);
     run_file_free(f);
@@ -225,7 +228,7 @@ static void expect_same(const struct node_between *a, const struct node_between 
     assert_memory_equal(&a->plan, &b->plan, sizeof(a->plan));
     assert_int_equal(a->no_centre, b->no_centre);
     assert_int_equal(a->no_relay, b->no_relay);
-    assert_true(a->move_gain == b->move_gain);
+    assert_true(a->move_gain == b->move_gain && a->change_percent == b->change_percent);
     assert_int_equal(a->others_count, b->others_count);
     for (uint32_t i = 0; i < a->others_count; i++) {
         assert_string_equal(a->others[i].name, b->others[i].name);
@@ -305,6 +308,9 @@ static const struct wrong wrongs[] = {
     {"between: {preset: central, centre: north, no_relay: [mid]}\n",
      "10:8: sites: no site can be the centre of all: from 'west' there is no way to 'north'; add "
      "links, or take sites out of no_centre or no_relay"},
+    {"between: {preset: central, replan: 0}\n", "11:36: between.replan: has to be a part of a "
+                                                "link's rate, from 1% to 1000%, such as 25%: when "
+                                                "it changes by more, another plan is made"},
     {"between: {preset: central, move_gain: 1}\n",
      "11:39: between.move_gain: has to be a part of a round's time, from 0 to below 1, or a "
      "percentage, such as 10%"},

@@ -132,6 +132,7 @@ static const cyaml_schema_field_t schema_between_fields[] = {
                                struct run_between, central.no_relay_names, central.no_relay_count,
                                &schema_site_name, 0, MIRROR_SITES_MAX),
     CYAML_FIELD_IGNORE("move_gain", OPTIONAL),
+    CYAML_FIELD_IGNORE("replan", OPTIONAL),
     CYAML_FIELD_IGNORE("plan", OPTIONAL),
     CYAML_FIELD_END,
 };

@@ -152,7 +152,7 @@ def test_what_is_ruled_out_is_not_used(strait):
         options = ["--no-server", "r1,r4", "--only", "r0", "--only", "r1,r4", "--no-relay", "r3",
                    "--avoid", f"{b}:{a}"]
         if not every:
-            error = strait.fails(1, "STRAIT-0407", "plan", "place", put(strait, g), "--bytes",
+            error = strait.fails(78, "STRAIT-0407", "plan", "place", put(strait, g), "--bytes",
                                  "1MB", *options)
             assert "too much is ruled out" in error
             continue
@@ -179,7 +179,7 @@ def test_dollars_may_be_least_or_limited(strait):
         assert answer["usd"] <= limit * (1 + 1e-6) and answer["usd_limit"] == pytest.approx(limit)
         assert answer["time_s"] == pytest.approx(min(p[1] for p in every if p[2] <= limit),
                                                  rel=1e-6)
-        error = strait.fails(1, "STRAIT-0407", "plan", "place", "n.json", "--bytes", BYTES,
+        error = strait.fails(78, "STRAIT-0407", "plan", "place", "n.json", "--bytes", BYTES,
                              "--usd-limit", cheapest / 2)
         assert "--objective dollars" in error
 
@@ -419,13 +419,13 @@ def test_dollars_without_prices_are_the_files_fault(strait):
 
 
 def test_no_plan_is_a_failure_that_says_why(strait):
-    assert "too much is ruled out" in refused(strait, 1, "STRAIT-0407", "--avoid", "a:b")
-    error = refused(strait, 1, "STRAIT-0407", "--avoid", "a:b", "--server", "c")
+    assert "too much is ruled out" in refused(strait, 78, "STRAIT-0407", "--avoid", "a:b")
+    error = refused(strait, 78, "STRAIT-0407", "--avoid", "a:b", "--server", "c")
     assert "no path is left from a to c" in error
-    error = refused(strait, 1, "STRAIT-0407", "--no-relay", "b", "--server", "c")
+    error = refused(strait, 78, "STRAIT-0407", "--no-relay", "b", "--server", "c")
     assert "no path is left from a to c" in error
     done = strait.run("plan", "place", "n.json", "--bytes", "1MB", "--avoid", "a:b", "--json")
-    assert done.returncode == 1 and done.stdout == ""
+    assert done.returncode == 78 and done.stdout == ""
     assert json.loads(done.stderr)["error"]["id"] == "STRAIT-0407"
 
 
