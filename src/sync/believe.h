@@ -2,7 +2,8 @@
  * paced at what is believed, so a link that has recovered is not seen to have: what was measured
  * counts for a while, and then the link is tried again at what is said. If it is as slow as before,
  * it counts for twice as long. One reading is nothing: it takes several, over some time, and their
- * mean is what was measured. */
+ * mean is what was measured; the first of a burst do not count, while connections find out what
+ * they may send. */
 
 #ifndef SYNC_BELIEVE_H
 #define SYNC_BELIEVE_H
@@ -13,10 +14,10 @@
 #define BELIEVE_FIRST_NS UINT64_C(20000000000) /* At first it counts for so long, ... */
 #define BELIEVE_LAST_NS UINT64_C(640000000000) /* ... and never for longer than this. */
 
-#define BELIEVE_LOOK_NS UINT64_C(500000000) /* Readings over at least so long, ... */
-#define BELIEVE_GAP_NS UINT64_C(3000000000) /* ... none later than this after the one before, ...  \
-                                             */
-#define BELIEVE_READINGS 4                  /* ... and at least so many, are a measure. */
+#define BELIEVE_RAMP_NS UINT64_C(1500000000) /* Readings count after so long, ... */
+#define BELIEVE_LOOK_NS UINT64_C(3000000000) /* ... those until then are a measure, ... */
+#define BELIEVE_GAP_NS UINT64_C(3000000000)  /* ... none is later than this after another, ... */
+#define BELIEVE_READINGS 4                   /* ... and at least so many. */
 
 struct believe {
     uint64_t bytes_per_s; /* As measured last; zero: never. */
@@ -26,7 +27,7 @@ struct believe {
     uint64_t readings;    /* Of the measure that is being made, ... */
     uint64_t sum;         /* ... added up, ... */
     uint64_t from_ns;     /* ... since then, ... */
-    uint64_t last_ns;     /* ... the last one. */
+    uint64_t last_ns;     /* ... the last one; zero: never. */
 };
 
 static inline bool believe_is_measured(const struct believe *b, uint64_t now_ns)
@@ -51,17 +52,22 @@ static inline void believe_measured(struct believe *b, uint64_t bytes_per_s, uin
 /* A reading of it. */
 static inline void believe_read(struct believe *b, uint64_t bytes_per_s, uint64_t now_ns)
 {
-    if (b->readings == 0 || now_ns - b->last_ns > BELIEVE_GAP_NS) {
+    if (b->last_ns == 0 || now_ns - b->last_ns > BELIEVE_GAP_NS) {
         b->readings = 0;
         b->sum = 0;
         b->from_ns = now_ns;
     }
+    b->last_ns = now_ns;
+    if (now_ns - b->from_ns < BELIEVE_RAMP_NS) {
+        return;
+    }
     b->readings++;
     b->sum += bytes_per_s < UINT64_C(1) << 48 ? bytes_per_s : UINT64_C(1) << 48;
-    b->last_ns = now_ns;
     if (b->readings >= BELIEVE_READINGS && now_ns - b->from_ns >= BELIEVE_LOOK_NS) {
         believe_measured(b, b->sum / b->readings, now_ns);
         b->readings = 0;
+        b->sum = 0;
+        b->from_ns = now_ns - BELIEVE_RAMP_NS; /* It goes on, and need not begin slowly. */
     }
 }
 

@@ -79,13 +79,21 @@ static void test_one_reading_is_nothing(void **state)
     (void)state;
     believe_read(&b, 1, S);
     assert_int_equal(believe_rate(&b, 100, S), 100);
-    believe_read(&b, 900, 5 * S); /* Too late to be of the same measure. */
-    for (uint64_t i = 1; i <= 9; i++) {
-        assert_false(believe_is_measured(&b, 5 * S + i * S / 20));
-        believe_read(&b, 36, 5 * S + i * S / 20);
+    /* Too late to be of the same measure; and at first it is slow. */
+    for (uint64_t i = 0; i < 30; i++) {
+        believe_read(&b, i, 5 * S + i * S / 20);
     }
-    believe_read(&b, 36, 5 * S + S / 2);
-    assert_int_equal(believe_rate(&b, 100, 6 * S), (900 + 10 * 36) / 11);
+    for (uint64_t i = 30; i < 60; i++) {
+        believe_read(&b, i == 30 ? 336 : 36, 5 * S + i * S / 20);
+        assert_false(believe_is_measured(&b, 5 * S + i * S / 20));
+    }
+    believe_read(&b, 46, 8 * S);
+    assert_int_equal(believe_rate(&b, 100, 8 * S), (336 + 29 * 36 + 46) / 31);
+    /* It goes on: the next one does not begin slowly. */
+    for (uint64_t i = 1; i <= 30; i++) {
+        believe_read(&b, 50, 8 * S + i * S / 20);
+    }
+    assert_int_equal(believe_rate(&b, 100, 10 * S), 50);
 }
 
 static void test_readings_that_come_slowly_are_as_good(void **state)
@@ -93,13 +101,13 @@ static void test_readings_that_come_slowly_are_as_good(void **state)
     struct believe b = {0};
 
     (void)state;
-    for (uint64_t i = 1; i <= 4; i++) {
-        assert_false(believe_is_measured(&b, i * 2 * S));
-        believe_read(&b, 10 * i, i * 2 * S);
+    for (uint64_t i = 0; i <= 4; i++) {
+        assert_false(believe_is_measured(&b, (i + 1) * 2 * S));
+        believe_read(&b, 10 * i, (i + 1) * 2 * S);
     }
-    assert_int_equal(believe_rate(&b, 100, 9 * S), 25);
-    believe_read(&b, 90, 9 * S); /* Of the next one. */
-    assert_int_equal(believe_rate(&b, 100, 9 * S), 25);
+    assert_int_equal(believe_rate(&b, 100, 11 * S), 25); /* Without the first. */
+    believe_read(&b, 90, 11 * S);                        /* Of the next one. */
+    assert_int_equal(believe_rate(&b, 100, 11 * S), 25);
 }
 
 int main(void)
