@@ -103,6 +103,7 @@ enum cli_exit compare_choose(struct cli_context *ctx, const struct compare_go_co
     for (size_t i = 0; compare_names[i] != NULL; i++) {
         const char *name = compare_names[i];
         bool moves = strcmp(name, "centralised") == 0, free = strcmp(name, "gaia-bsp-free") == 0;
+        bool central = strcmp(name, "central") == 0;
         bool asked = only != NULL && compare_wanted(only, name);
 
         if (!compare_wanted(only, name) && i > 0) {
@@ -121,6 +122,15 @@ enum cli_exit compare_choose(struct cli_context *ctx, const struct compare_go_co
             continue;
         }
         if (strcmp(name, "lan-ssp") == 0 && !asked) {
+            continue;
+        }
+        if (central && budget) {
+            if (asked) {
+                return cli_error(ctx, CLI_ERROR_RUN_FILE, NULL,
+                                 "%s: central sends the same in every round, and the file has a "
+                                 "budget for what is sent: leave one of the two out",
+                                 config->path);
+            }
             continue;
         }
         if (free && !budget) {
@@ -492,8 +502,10 @@ const struct cli_command cli_command_compare = {
             "FILE is a run file with several sites. It is simulated with all of it in one region "
             "(lan) until the objective has converged; then as one site that is stretched over all "
             "regions (plain-bsp, plain-ssp), with a copy of the model at each site (gaia-bsp, "
-            "gaia-ssp), with copies that wait for nobody (async), and after moving all data into "
-            "one region (centralised, if the file has job.data_gb), each until it is as good as "
+            "gaia-ssp), with copies that wait for nobody (async), with rounds of all sites around "
+            "one "
+            "of them (central), and after moving all data into one region (centralised, if the "
+            "file has job.data_gb), each until it is as good as "
             "lan was. If the file has a budget, gaia-bsp-free runs without it. The table has "
             "the time to that goal, clocks, traffic, dollars and the part of all changes that was "
             "not significant.",
@@ -536,7 +548,7 @@ const struct cli_command cli_command_compare = {
             {.name = "only",
              .placeholder = "NAMES",
              .help = "only these, with commas: plain-bsp, plain-ssp, gaia-bsp, gaia-ssp, async, "
-                     "centralised, gaia-bsp-free, lan-ssp; lan is always run"},
+                     "central, centralised, gaia-bsp-free, lan-ssp; lan is always run"},
             {.name = "on",
              .placeholder = "WHERE",
              .fallback = "sim",

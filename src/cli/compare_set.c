@@ -14,9 +14,9 @@ enum {
     SET_STALENESS = 2,      /* Of ssp, if the file has none. */
 };
 
-const char *const compare_names[] = {"lan",      "plain-bsp", "plain-ssp",   "gaia-bsp",
-                                     "gaia-ssp", "async",     "centralised", "gaia-bsp-free",
-                                     "lan-ssp",  NULL};
+const char *const compare_names[] = {"lan",           "plain-bsp", "plain-ssp", "gaia-bsp",
+                                     "gaia-ssp",      "async",     "central",   "centralised",
+                                     "gaia-bsp-free", "lan-ssp",   NULL};
 
 static void set_add(struct compare_settings *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
@@ -52,18 +52,29 @@ static void set_sync(const struct run_file *f, bool ssp, struct compare_settings
     }
 }
 
+/* Around a centre nothing of the rest of between has a meaning, and the other way round: then it is
+ * the defaults. */
+static void set_between(const struct run_file *f, const char *name, struct compare_settings *s)
+{
+    bool central = strcmp(name, "central") == 0, was = f->between.preset == RUN_CENTRAL;
+
+    if (central != was) {
+        set_add(s, "between={preset: %s}", central ? "central" : "gaia");
+    } else if (strncmp(name, "gaia-", 5) == 0 && f->between.preset != RUN_GAIA) {
+        set_add(s, "between.preset=gaia");
+    }
+}
+
 void compare_settings(const struct run_file *f, const char *name, struct compare_settings *out)
 {
-    bool plain = strncmp(name, "plain-", 6) == 0, gaia = strncmp(name, "gaia-", 5) == 0;
+    bool plain = strncmp(name, "plain-", 6) == 0;
     bool lan = strncmp(name, "lan", 3) == 0, alone = lan || strcmp(name, "centralised") == 0;
     size_t size = strlen(name);
 
     *out = (struct compare_settings){.count = 0};
     set_add(out, "layout=%s", plain ? "plain" : lan ? "lan" : alone ? name : "sites");
     set_sync(f, size > 4 && strcmp(name + size - 4, "-ssp") == 0, out);
-    if (gaia && f->between.preset != RUN_GAIA) {
-        set_add(out, "between.preset=gaia");
-    }
+    set_between(f, name, out);
     if (strcmp(name, "async") == 0) {
         set_add(out, "between.preset=async");
         set_add(out, "between.staleness=none");

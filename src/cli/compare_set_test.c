@@ -1,6 +1,7 @@
 /* Settings of comparisons: what is said makes the run that its name promises, of any file. */
 
 #include "cli/compare.h"
+#include "run/bill.h"
 #include "run/set.h"
 #include "run/testing.h"
 #include "sync/mirror.h"
@@ -29,6 +30,7 @@ static const char *const files[] = {
     MAP "stop: {objective: 0.1}\nsync: {order: fixed, deadline: 9s}\nlayout: centralised\n"
         "between: {staleness: 7, barrier: true, threshold: 2%}\nbudget: {max_gb: 1, max_usd: 2}\n",
     MAP "stop: {converged: {change: 1%, clocks: 30}}\nsync: {barrier: tap}\n",
+    MAP "stop: {clocks: 100}\nbetween: {preset: central, centre: eu, away: 9s}\n",
 };
 
 /* The file with the settings on top. */
@@ -54,20 +56,23 @@ static struct run_file *apply(const char *yaml, const struct compare_settings *s
 static void check(const struct run_file *before, const struct run_file *f, const char *name)
 {
     bool ssp = strstr(name, "-ssp") != NULL, gaia = strncmp(name, "gaia", 4) == 0;
-    bool async = strcmp(name, "async") == 0;
+    bool async = strcmp(name, "async") == 0, central = strcmp(name, "central") == 0;
 
     assert_int_equal(f->sync.barrier, ssp ? RUN_SSP : RUN_BSP);
     assert_int_equal(f->sync.delivery, before->sync.delivery);
     assert_int_equal(f->sync.deadline_ns, before->sync.deadline_ns);
     assert_int_equal(f->sync.staleness, !ssp ? 0 : before->sync.barrier == RUN_SSP ? 5 : 2);
-    assert_int_equal(f->layout, gaia || async                      ? RUN_SITES
+    assert_int_equal(f->layout, gaia || async || central           ? RUN_SITES
                                 : strncmp(name, "plain", 5) == 0   ? RUN_PLAIN
                                 : strcmp(name, "centralised") == 0 ? RUN_CENTRALISED
                                                                    : RUN_LAN);
-    if (gaia || async) {
+    if (gaia || async || central) {
         assert_int_equal(f->sites_count, 2);
-        assert_int_equal(f->between.preset, gaia ? RUN_GAIA : RUN_ASYNC);
-        assert_true(f->between.threshold == before->between.threshold);
+        assert_int_equal(f->between.preset, gaia ? RUN_GAIA : async ? RUN_ASYNC : RUN_CENTRAL);
+        assert_true(central || f->between.threshold == before->between.threshold);
+    }
+    if (central && before->between.preset == RUN_CENTRAL) {
+        assert_int_equal(f->between.away_ns, INT64_C(9000000000));
     }
     if (async) {
         assert_true(f->between.staleness == MIRROR_UNBOUNDED && !f->between.barrier);
@@ -91,6 +96,9 @@ static void test_every_setting_is_what_its_name_says_for_every_file(void **state
             struct compare_settings s;
             struct run_file *f;
 
+            if (strcmp(compare_names[k], "central") == 0 && run_bill_has_budget(before)) {
+                continue; /* It is left out. */
+            }
             compare_settings(before, compare_names[k], &s);
             f = apply(files[i], &s);
             check(before, f, compare_names[k]);
@@ -107,8 +115,11 @@ static void test_lan_ends_when_it_has_converged_or_at_the_limits_of_the_file(voi
         int64_t time_s;
         double change;
         uint32_t clocks;
-    } wanted[] = {
-        {100, 0, 0.02, 10}, {0, 60, 0.02, 10}, {10000, 0, 0.02, 10}, {10000, 0, 0.01, 30}};
+    } wanted[] = {{100, 0, 0.02, 10},
+                  {0, 60, 0.02, 10},
+                  {10000, 0, 0.02, 10},
+                  {10000, 0, 0.01, 30},
+                  {100, 0, 0.02, 10}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {

@@ -35,7 +35,7 @@ stop: {converged: {change: 5%, clocks: 10}}
 compute: {gflops: 0.05}
 """
 
-ALL = ["lan", "plain-bsp", "plain-ssp", "gaia-bsp", "gaia-ssp", "async", "centralised"]
+ALL = ["lan", "plain-bsp", "plain-ssp", "gaia-bsp", "gaia-ssp", "async", "central", "centralised"]
 
 # A training that never ends by itself, and takes long enough to be interrupted.
 ENDLESS = ["--set", "job={name: synthetic, options: {elements: 20000, compute_ms: 1}}", "--set",
