@@ -181,7 +181,8 @@ void node_exec_leave(struct node_lane *l, uint32_t rank)
     if (l->held_frames > 0 || l->copies_wait) {
         loop_task_post(&l->drain);
     }
-    if (l->mirror != NULL && l->sync.members_count == 0) {
+    /* While it restores nobody is in, and what is held back may be what workers will send again. */
+    if (l->mirror != NULL && l->sync.members_count == 0 && !l->restoring) {
         node_mirror_finished(l->mirror);
     }
     if (l->central != NULL && l->sync.members_count == 0) {

@@ -99,6 +99,22 @@ static void test_fleets_hold_and_everything_happens_in_them(void **state)
     }
 }
 
+/* Seeds that broke once. A lane whose worker left while it waited for the others to come back shared
+ * what it held back: the updates that these were to send again. */
+static void test_fleets_that_broke_once_hold(void **state)
+{
+    static const uint64_t seeds[] = {500089, 500747, 600101};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
+        struct sim_fleet_config config = by_seed(seeds[i], SIM_FAULTS_ALL);
+        struct sim_fleet_result result;
+
+        run(&config, &result);
+        sim_fleet_result_deinit(&result);
+    }
+}
+
 static void test_fleets_without_faults_agree(void **state)
 {
     (void)state;
@@ -145,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fleets_hold_and_everything_happens_in_them),
+        cmocka_unit_test(test_fleets_that_broke_once_hold),
         cmocka_unit_test(test_fleets_without_faults_agree),
         cmocka_unit_test(test_a_seed_is_the_same_everywhere),
     };
