@@ -99,8 +99,8 @@ static void test_fleets_hold_and_everything_happens_in_them(void **state)
     }
 }
 
-/* Seeds that broke once. A lane whose worker left while it waited for the others to come back shared
- * what it held back: the updates that these were to send again. */
+/* Seeds that broke once. A lane whose worker left while it waited for the others to come back
+ * shared what it held back: the updates that these were to send again. */
 static void test_fleets_that_broke_once_hold(void **state)
 {
     static const uint64_t seeds[] = {500089, 500747, 600101};
