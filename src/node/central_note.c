@@ -139,7 +139,9 @@ enum err node_go_read(const uint8_t *bytes, size_t size, uint32_t chunks, uint64
     if (theirs > chunks) {
         return ERR_AGAIN;
     }
-    memset(voids, 0, ((size_t)chunks + 63) / 64 * sizeof(*voids));
+    for (uint32_t i = words; i < (chunks + UINT64_C(63)) / 64; i++) {
+        voids[i] = 0;
+    }
     for (uint32_t i = 0; i < words; i++) {
         voids[i] = bytes_read64(&r);
     }

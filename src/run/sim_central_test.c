@@ -13,6 +13,12 @@
 
 enum { SITES_MAX = 16, CLOCKS_MAX = 256 };
 
+/* Where sanitizers look at it there is less of it. */
+static bool is_long(void)
+{
+    return getenv("STRAIT_LONG") != NULL;
+}
+
 /* One run, and what was seen of it. */
 struct seen {
     double ended_s[CLOCKS_MAX]; /* By clock. */
@@ -164,10 +170,12 @@ static void expect_planned_time(const char *name, enum topo_duplex duplex)
 static void test_a_run_takes_the_time_that_its_plan_says(void **state)
 {
     (void)state;
-    expect_planned_time(STRAIT_SOURCE_DIR "/topologies/b4.json", TOPO_DUPLEX_FULL);
-    expect_planned_time(STRAIT_SOURCE_DIR "/topologies/b4.json", TOPO_DUPLEX_SHARED);
-    expect_planned_time(STRAIT_SOURCE_DIR "/topologies/internet2.json", TOPO_DUPLEX_FULL);
     expect_planned_time(STRAIT_SOURCE_DIR "/topologies/internet2.json", TOPO_DUPLEX_SHARED);
+    if (is_long()) {
+        expect_planned_time(STRAIT_SOURCE_DIR "/topologies/internet2.json", TOPO_DUPLEX_FULL);
+        expect_planned_time(STRAIT_SOURCE_DIR "/topologies/b4.json", TOPO_DUPLEX_FULL);
+        expect_planned_time(STRAIT_SOURCE_DIR "/topologies/b4.json", TOPO_DUPLEX_SHARED);
+    }
 }
 
 /* Sites that are joined by some links only. */
@@ -225,7 +233,7 @@ static void test_every_way_of_it_is_exact(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i += is_long() ? 1 : 2) {
         char yaml[4096];
         struct seen s;
 
@@ -312,7 +320,7 @@ static void test_sites_may_fail_the_centre_too(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i += is_long() ? 1 : 2) {
         char yaml[4096];
         struct seen s;
 

@@ -424,7 +424,9 @@ bool central_begin(struct central *c)
 
 void central_voids(const struct central *c, uint32_t site, uint64_t *bits_out)
 {
-    memset(bits_out, 0, ((size_t)c->chunks_count + 63) / 64 * sizeof(*bits_out));
+    for (uint32_t i = 0; i < (c->chunks_count + 63) / 64; i++) {
+        bits_out[i] = 0;
+    }
     for (uint32_t i = 0; i < c->chunks_count; i++) {
         if (c->has[central_at(c, i, site)] == CENTRAL_NONE) {
             bits_out[i / 64] |= UINT64_C(1) << (i % 64);

@@ -96,6 +96,24 @@ static void test_a_plan_is_waited_for(void **state)
     trio_deinit(&t);
 }
 
+static void test_a_plan_may_begin_before_there_is_a_table(void **state)
+{
+    const struct central_plan plan = {.epoch = 1, .centre = 0, .active = 1};
+    struct central_stand stand;
+    struct central c;
+
+    (void)state;
+    assert_int_equal(central_init(&c, 1, 0, false), OK);
+    assert_true(central_adopt(&c, &plan));
+    stand = central_stand(&c);
+    assert_int_equal(central_stood(&c, 0, &stand), OK);
+    assert_true(central_begin(&c));
+    central_voids(&c, 0, NULL); /* There is nothing to be written. */
+    assert_true(central_is_quiet(&c));
+    expect_wait(&c, CENTRAL_WAIT_NOBODY, CENTRAL_SITES_MAX);
+    central_deinit(&c);
+}
+
 static void test_sums_and_results_are_waited_for(void **state)
 {
     uint64_t in;
@@ -177,6 +195,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_plan_is_waited_for),
+        cmocka_unit_test(test_a_plan_may_begin_before_there_is_a_table),
         cmocka_unit_test(test_sums_and_results_are_waited_for),
         cmocka_unit_test(test_who_has_no_workers_is_waited_for_to_get_results),
         cmocka_unit_test(test_copies_are_waited_for),
