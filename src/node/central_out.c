@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "node/central_state.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Ways. */
@@ -98,7 +99,8 @@ enum err node_central_say(struct node_central *r, uint32_t site, enum wire_note_
 
 /* Chunks. */
 
-/* The floats in scratch's packed form; .count is zero if all of them are. */
+/* The floats in scratch's packed form; .count is zero if all of them are. What is not finite is
+ * left out, as appliers do: others would refuse it, and again when it is sent again. */
 void node_central_pack(struct node_central *r, const float *floats, uint32_t elements,
                        struct codec_packed *packed)
 {
@@ -106,7 +108,9 @@ void node_central_pack(struct node_central *r, const float *floats, uint32_t ele
 
     memset(r->bitmap, 0, words * sizeof(*r->bitmap));
     for (uint32_t i = 0; i < elements; i++) {
-        r->bitmap[i / 64] |= (uint64_t)(floats[i] != 0) << (i % 64);
+        bool counts = floats[i] != 0 && isfinite(floats[i]); /* Sums of finite ones may not be. */
+
+        r->bitmap[i / 64] |= (uint64_t)counts << (i % 64);
     }
     *packed = (struct codec_packed){0};
     for (uint32_t i = 0; i < words; i++) {
