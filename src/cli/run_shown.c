@@ -76,7 +76,7 @@ static bool shown_is_news(const char *kind)
     return false;
 }
 
-/* Others may look at the site too: the first server to be ready is the first of the site. */
+/* Others may look too: the first server to be ready is the first of its site. */
 static void shown_ready(struct run_shown *s, const char *text)
 {
     unsigned port = 0;

@@ -22,6 +22,7 @@ struct links_config links_config_default(void)
     return (struct links_config){
         .turn_ns = UINT64_C(300000000),
         .quiet_ns = UINT64_C(100000000),
+        .late_ns = UINT64_C(5000000000),
         .settle_ns = UINT64_C(10000000000),
         .change_percent = 25,
         .majority = true,
@@ -38,6 +39,7 @@ enum err links_init(struct links *l, uint32_t sites, uint32_t self, uint64_t lif
         .sites = sites,
         .self = self,
         .reached = links_bit(self),
+        .late_ns = now + config->late_ns,
         .changed_ns = now,
         .due = true,
         .said_ns = LINKS_NEVER,
@@ -115,6 +117,17 @@ static void links_reach(struct links *l, uint64_t now)
     l->reached = reached;
 }
 
+/* What the site sees has changed. */
+static void links_meet(struct links *l, uint32_t site)
+{
+    for (uint32_t n = 0; n < l->sites; n++) {
+        if (links_joined(l, site, n)) {
+            l->list[site].met |= links_bit(n);
+            l->list[n].met |= links_bit(site);
+        }
+    }
+}
+
 void links_set_up(struct links *l, uint32_t neighbour, bool up, uint64_t now)
 {
     struct links_site *own = &l->list[l->self];
@@ -128,6 +141,7 @@ void links_set_up(struct links *l, uint32_t neighbour, bool up, uint64_t now)
     own->up = up ? own->up | bit : own->up & ~bit;
     l->due = true;
     l->changed_ns = now;
+    links_meet(l, l->self);
     links_reach(l, now);
 }
 
@@ -327,6 +341,7 @@ enum links_verdict links_take(struct links *l, const struct links_word *word, ui
         return LINKS_OLD;
     }
     links_keep(l, word, now);
+    links_meet(l, word->site);
     links_reach(l, now);
     return LINKS_NEW;
 }

@@ -30,6 +30,7 @@ struct links_config {
     uint64_t away_ns;        /* Who is not reached for so long is left out; zero: nobody ever is. */
     uint64_t turn_ns;        /* Each waits so long for the one before it to propose. */
     uint64_t quiet_ns;       /* Changes come in bursts: the last one must be so long ago. */
+    uint64_t late_ns;        /* Links that were never up are waited for so long at the start. */
     uint64_t settle_ns;      /* Rates must differ for so long ... */
     uint32_t change_percent; /* ... by more than this from those of the plan; 1 to 1000. */
     bool majority;           /* Plans need more than half of all, and of those that remember. */
@@ -67,7 +68,7 @@ enum links_why {
     LINKS_LOST,    /* The centre is away. */
     LINKS_GONE,    /* Another active site is. */
     LINKS_BACK,    /* Somebody is there who is not active, or has restarted, or forgot. */
-    LINKS_BROKEN,  /* A path has links that are down. All sites are there by other ways. */
+    LINKS_BROKEN,  /* A path has links that went down. All sites are there by other ways. */
     LINKS_ASKED,   /* links_ask(). */
     LINKS_CHANGED, /* Links are not those that the plan was made with: others, or their rates. */
 };
@@ -98,6 +99,7 @@ struct links_site {
     bool remembers;
     uint64_t named; /* Bits of neighbours that are in the word. */
     uint64_t up;
+    uint64_t met;   /* Those it was ever joined with. */
     uint64_t since; /* It is not reached; LINKS_NEVER: it is. */
 };
 
@@ -110,6 +112,7 @@ struct links {
     uint64_t *rates;    /* By site and neighbour, as said. */
     uint64_t *measured; /* Of this site's links. */
     uint64_t reached;
+    uint64_t late_ns;    /* A link that is not up yet will not be. */
     uint64_t changed_ns; /* Somebody's links, life or memory did. */
     bool due;
     uint64_t said_ns; /* LINKS_NEVER: never. */
@@ -118,7 +121,7 @@ struct links {
     uint64_t active;
     struct links_path *paths;
     uint64_t *planned; /* By two sites: what their link was when the plan was made, or kept. */
-    uint64_t lost; /* Those who forgot since it was made. */
+    uint64_t lost;     /* Those who forgot since it was made. */
     bool asked;
     uint64_t need_ns;      /* Since then another one is needed, or LINKS_NEVER. */
     uint64_t again_ns;     /* This site has proposed one; not again before that. */
@@ -126,8 +129,8 @@ struct links {
     uint64_t look_ns;
 };
 
-/* 300 ms for a turn, 100 ms of quiet, a quarter of a rate for 10 s; nobody is left out, and there
- * must be a majority. */
+/* 300 ms for a turn, 100 ms of quiet, 5 s at the start, a quarter of a rate for 10 s; nobody is
+ * left out, and there must be a majority. */
 struct links_config links_config_default(void);
 
 /* @sites in all, of which this is @self in that life. ERR_NOMEM. */

@@ -232,15 +232,19 @@ static struct links_about plan_about_link(uint32_t a, uint32_t b)
     return (struct links_about){.count = 2, .sites = {a, b}};
 }
 
-/* A link of a path that is down. */
-static bool plan_is_broken(const struct links *l, struct links_about *about)
+/* A link of a path that is down; @late: those that never were up count too. A plan that was given
+ * is there before its links are. */
+static bool plan_is_broken(const struct links *l, bool late, struct links_about *about)
 {
     for (uint32_t s = 0; s < l->sites; s++) {
         const struct links_path *path = &l->paths[s];
 
         for (uint32_t i = 1; (l->active & plan_bit(s)) != 0 && i < path->count; i++) {
-            if (!links_joined(l, path->sites[i - 1], path->sites[i])) {
-                *about = plan_about_link(path->sites[i - 1], path->sites[i]);
+            uint32_t a = path->sites[i - 1];
+            uint32_t b = path->sites[i];
+
+            if (!links_joined(l, a, b) && (late || (l->list[a].met & plan_bit(b)) != 0)) {
+                *about = plan_about_link(a, b);
                 return true;
             }
         }
@@ -307,7 +311,7 @@ static bool plan_has_changed(struct links *l, uint64_t now, struct links_about *
 }
 
 /* All who are missing are away. */
-static enum links_why plan_why(const struct links *l, struct links_about *about)
+static enum links_why plan_why(const struct links *l, bool late, struct links_about *about)
 {
     uint64_t missing = l->active & ~l->reached;
     uint64_t back = plan_back(l);
@@ -328,7 +332,7 @@ static enum links_why plan_why(const struct links *l, struct links_about *about)
         *about = plan_about_site(back);
         return LINKS_BACK;
     }
-    if (plan_is_broken(l, about)) {
+    if (plan_is_broken(l, late, about)) {
         return LINKS_BROKEN;
     }
     return l->asked ? LINKS_ASKED : LINKS_CONTENT;
@@ -338,7 +342,7 @@ bool links_is_content(const struct links *l)
 {
     struct links_about about;
 
-    return !plan_is_coming(l) && plan_why(l, &about) == LINKS_CONTENT;
+    return !plan_is_coming(l) && plan_why(l, true, &about) == LINKS_CONTENT;
 }
 
 static enum links_why plan_need(struct links *l, uint64_t now, struct links_about *about)
@@ -355,7 +359,10 @@ static enum links_why plan_need(struct links *l, uint64_t now, struct links_abou
     if (plan_is_coming(l) || !plan_has_majority(l)) {
         return LINKS_CONTENT;
     }
-    why = plan_why(l, about);
+    why = plan_why(l, now >= l->late_ns, about);
+    if (why == LINKS_CONTENT && now < l->late_ns && plan_is_broken(l, true, about)) {
+        l->look_ns = l->look_ns < l->late_ns ? l->look_ns : l->late_ns;
+    }
     if (why == LINKS_CONTENT && changed) {
         *about = different;
         return LINKS_CHANGED;

@@ -315,6 +315,42 @@ static void test_a_broken_path_needs_a_plan_if_there_is_another_way(void **state
     (void)expect(7, LINKS_BROKEN, 0xf);
 }
 
+/* A plan was given, and all links of the ring but 1 - 2 are up at 5. */
+static void ring_begins_without_a_link(void)
+{
+    struct links_config c = config();
+
+    c.settle_ns = S;
+    start_with(4, 0, c);
+    links_set_memory(&l, true, 0);
+    follow_around_zero(4);
+    sees(0xa, 5);
+    heard(1, 0x1, 5);
+    heard(2, 0xa, 5);
+    heard(3, 0x5, 5);
+    assert_int_equal(links_reached(&l), 0xf);
+    content(5, LATE);
+}
+
+static void test_links_that_never_were_up_are_waited_for_at_the_start(void **state)
+{
+    (void)state;
+    ring_begins_without_a_link();
+    content(LATE - 1, LATE);
+    assert_false(links_is_content(&l));
+    (void)expect(LATE, LINKS_BROKEN, 0xf);
+}
+
+static void test_links_that_were_up_once_are_not_waited_for(void **state)
+{
+    (void)state;
+    ring_begins_without_a_link();
+    heard(1, 0x5, 20);
+    content(20, 5 + S); /* 2 - 3 may be better. */
+    heard(2, 0x8, 30);
+    (void)expect(30, LINKS_BROKEN, 0xf);
+}
+
 static void test_all_who_are_missing_must_be_away(void **state)
 {
     (void)state;
@@ -839,6 +875,8 @@ int main(void)
         TEST(test_the_first_plan_waits_for_all_or_until_they_are_away),
         TEST(test_if_nobody_is_ever_away_plans_are_for_all),
         TEST(test_a_broken_path_needs_a_plan_if_there_is_another_way),
+        TEST(test_links_that_never_were_up_are_waited_for_at_the_start),
+        TEST(test_links_that_were_up_once_are_not_waited_for),
         TEST(test_all_who_are_missing_must_be_away),
         TEST(test_who_is_missing_is_left_out_when_it_is_away),
         TEST(test_a_lost_centre_is_missed_like_others),

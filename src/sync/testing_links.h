@@ -14,7 +14,7 @@
 
 #define S LINKS_RATE_TURN_NS
 
-enum { AWAY = 1000, TURN = 10, SETTLE = 100 };
+enum { AWAY = 1000, TURN = 10, LATE = 500, SETTLE = 100 };
 
 static struct links l;
 static uint32_t number; /* Of the last word that was heard. */
@@ -26,6 +26,7 @@ static inline struct links_config config(void)
     c.away_ns = AWAY;
     c.turn_ns = TURN;
     c.quiet_ns = 0;
+    c.late_ns = LATE;
     c.settle_ns = SETTLE;
     c.majority = false;
     return c;

@@ -72,23 +72,6 @@ def grounds():
     return ["sim", "local"] + ([] if lab_lacks() else ["lab"])
 
 
-def follow(strait, plan, ground):
-    """Run by that plan. On a busy machine a link may come up later than others, and be planned
-    around: then once more."""
-    for attempt in range(3):
-        name = f"{ground}-{attempt}"
-        summary = strait.json(
-            "run", str(TOP / "runs/apsp/internet2.yaml"), "--on", ground, "-o", name,
-            "--no-prediction", "--set", f"between.plan={strait.folder / 'plan.json'}", "--set",
-            "stop.clocks=5", "--set", "job.options={elements: 500000, fine: 10, chunk: 20000}")
-        rows, plans = record(strait, name)
-        assert summary["end"] == "clocks" and len(rows) == 5
-        if plans == [f"plan 1: centre {plan['server']}"]:
-            return summary, rows
-        assert ground != "sim", plans
-    pytest.fail(f"{ground}: {plans}")
-
-
 def test_a_plan_of_the_planner_is_followed_on_every_ground(strait):
     plan = strait.json("plan", "place", str(TOP / "topologies/internet2.json"), "--bytes", "100MB",
                        "--model", "pipelined", "--duplex", "full")
@@ -96,9 +79,15 @@ def test_a_plan_of_the_planner_is_followed_on_every_ground(strait):
     relays = {site for flow in plan["flows"] for site in flow["path"][1:-1]}
     print(f"\n  planned {plan['time_s']:.2f} s")
     for ground in grounds():
-        summary, rows = follow(strait, plan, ground)
+        summary = strait.json(
+            "run", str(TOP / "runs/apsp/internet2.yaml"), "--on", ground, "-o", ground,
+            "--no-prediction", "--set", f"between.plan={strait.folder / 'plan.json'}", "--set",
+            "stop.clocks=5", "--set", "job.options={elements: 500000, fine: 10, chunk: 20000}")
+        rows, plans = record(strait, ground)
         ends = [float(row["time_s"]) for row in rows]
         print(f"  {ground:7} {statistics.median(b - a for a, b in zip(ends[1:], ends[2:])):.2f} s")
+        assert summary["end"] == "clocks" and len(rows) == 5
+        assert plans == [f"plan 1: centre {plan['server']}"]
         for site in summary["sites"]:
             assert (site["around"]["sums_taken"] > 0) == (site["name"] == plan["server"])
             # Sums go through just those sites that the plan says, up and back.
@@ -114,8 +103,8 @@ def test_a_cut_makes_another_plan_and_no_update_is_lost(strait):
         summary, _, plans = run(strait, ground)
         assert summary["clocks"] == 25
         assert summary["objective"] == 125 and summary["accuracy"] == 1  # Five workers, once each.
-        assert "centre " in plans[0]
-        assert any("because the link" in p for p in plans), plans
+        assert plans[0] == "plan 1: centre b"
+        assert "because the link" in plans[1] and "is down" in plans[1]
         assert around(summary, "d")["passed"] > 0  # It was not on any way before.
 
 
@@ -156,8 +145,11 @@ def test_screens_say_who_is_the_centre_and_who_is_waited_for(strait):
         assert central["names"] == ["a", "b", "c", "d", "e"]
         assert sorted(link[:3] for link in central["links"]) == [
             [0, 1, 1], [0, 3, 1], [1, 2, 1], [2, 3, 1], [2, 4, 1], [3, 4, 1]]
-        assert {s["name"]: s["state"] for s in status["sites"]}["b"] == "centre"
-        until(lambda: "from site b, the centre" in strait.ok("why", *ask))
+        states = {s["name"]: s["state"] for s in status["sites"]}
+        assert len(states) == 4  # Of whichever site was ready first: the others.
+        assert all((state == "centre") == (name == "b") for name, state in states.items())
+        waits = "from site b, the centre" if "b" in states else "the round waits "
+        until(lambda: waits in strait.ok("why", *ask))
     finally:
         child.child.terminate()
         child.child.wait()
