@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "node/central_state.h"
-#include "table/kernel.h"
+#include "obs/metric.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -31,9 +31,13 @@ static enum err in_prepare(struct node_central *r, uint32_t chunk, struct table_
     return rc;
 }
 
-/* Sums add up, and so do their weights. */
-static void in_join(struct table_accum *a, uint32_t weight)
+/* Sums add up, and so do their weights. An element whose sum would not be finite keeps it. */
+static void in_add(struct node_central *r, uint32_t chunk, uint32_t codec, const void *payload,
+                   uint32_t weight, struct table_accum *a)
 {
+    obs_counter_add(
+        r->lane->counters.kept,
+        codec_add(codec, payload, table_store_elements(r->lane->tables, chunk), in_floats(a)));
     a->weight = a->weight > UINT32_MAX - weight ? UINT32_MAX : a->weight + weight;
     a->count++;
 }
@@ -100,9 +104,7 @@ static void in_add_kept(struct node_central *r, uint32_t chunk, struct node_cent
         return;
     }
     table_accum_densify(&k->aside, in_schema(r, chunk), table_store_chunk(r->lane->tables, chunk));
-    table_add(in_floats(&k->aside), in_floats(&k->kept),
-              table_store_elements(r->lane->tables, chunk));
-    in_join(&k->aside, k->kept.weight);
+    in_add(r, chunk, CODEC_F32, in_floats(&k->kept), k->kept.weight, &k->aside);
 }
 
 bool node_central_counts(const struct node_central *r, uint32_t chunk)
@@ -205,8 +207,7 @@ static bool in_own(struct node_central *r, uint32_t chunk)
     }
     if (a->sum != NULL) {
         table_accum_densify(a, in_schema(r, chunk), table_store_chunk(r->lane->tables, chunk));
-        table_add(in_floats(&k->total), in_floats(a), table_store_elements(r->lane->tables, chunk));
-        in_join(&k->total, a->weight);
+        in_add(r, chunk, CODEC_F32, in_floats(a), a->weight, &k->total);
     }
     return true;
 }
@@ -258,8 +259,7 @@ static enum err in_sum(struct node_central *r, const struct wire_routed *routed,
     if (v != CENTRAL_TAKE) {
         return in_verdict(r, v);
     }
-    (void)codec_add(routed->chunk.codec, routed->chunk.payload, elements, in_floats(&k->total));
-    in_join(&k->total, routed->chunk.weight);
+    in_add(r, chunk, routed->chunk.codec, routed->chunk.payload, routed->chunk.weight, &k->total);
     r->stats.sums_taken++;
     node_central_look(r, chunk);
     return OK;

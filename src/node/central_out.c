@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "node/central_state.h"
+#include "obs/metric.h"
 
 #include <math.h>
 #include <string.h>
@@ -105,13 +106,16 @@ void node_central_pack(struct node_central *r, const float *floats, uint32_t ele
                        struct codec_packed *packed)
 {
     uint32_t words = codec_bitmap_words(elements);
+    uint32_t endless = 0; /* Sums of what is finite may be. */
 
     memset(r->bitmap, 0, words * sizeof(*r->bitmap));
     for (uint32_t i = 0; i < elements; i++) {
-        bool counts = floats[i] != 0 && isfinite(floats[i]); /* Sums of finite ones may not be. */
+        bool finite = isfinite(floats[i]);
 
-        r->bitmap[i / 64] |= (uint64_t)counts << (i % 64);
+        r->bitmap[i / 64] |= (uint64_t)(finite && floats[i] != 0) << (i % 64);
+        endless += !finite;
     }
+    obs_counter_add(r->lane->counters.kept, endless);
     *packed = (struct codec_packed){0};
     for (uint32_t i = 0; i < words; i++) {
         if (r->bitmap[i] != 0) {

@@ -13,6 +13,7 @@ import pytest
 
 from grounds_test import lab_lacks
 from site_of import Child, until
+from sites_test import NAMES, Fleet
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 
@@ -126,6 +127,40 @@ def test_a_site_that_stays_away_is_left_out_until_it_is_back(strait):
     assert any("because site e is away" in p for p in plans), plans
     assert any("because site e is back" in p for p in plans), plans
     assert 4 * 45 < summary["objective"] < 5 * 45
+
+
+def test_what_is_not_finite_in_a_sum_counts_as_nothing(site):
+    fleet = Fleet(site)
+    fleet.write("sites.yaml", "between: {preset: central, centre: west}\n")
+    for n in NAMES:
+        fleet.start(n)
+    fleet.workers["more"] = site.worker(fleet.first("north"), "more-w", 1, site="north")
+    fleet.workers["more"].do("table model 4 100")
+    fleet.workers["more"].begin("join")
+    fleet.join(NAMES)
+    fleet.workers["more"].end()
+    everybody = [*NAMES, "more"]
+    fleet.rounds(everybody, 2)
+    fleet.agree(NAMES)
+
+    # In the sum of a site, which goes to the centre.
+    for n, value in zip(everybody, ("1", "1", "3e38", "3e38")):
+        fleet.workers[n].begin(f"rounds 1 model {value}")
+    for n in everybody:
+        fleet.workers[n].end()
+    fleet.pushed += 2
+    fleet.rounds(everybody, 2)
+    fleet.agree(NAMES)
+
+    # In the sum of all: the first one counts, and what is small beside it is lost.
+    for value in ("3e38", "-3e38"):
+        for n in everybody:
+            fleet.workers[n].begin(f"rounds 1 model {'0' if n == 'more' else value}")
+        for n in everybody:
+            fleet.workers[n].end()
+    fleet.pushed = 0
+    fleet.rounds(everybody, 2)
+    fleet.agree(NAMES)
 
 
 def test_screens_say_who_is_the_centre_and_who_is_waited_for(strait):
