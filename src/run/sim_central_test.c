@@ -366,6 +366,28 @@ static void test_all_sites_go_on_from_checkpoints(void **state)
     assert_true(one.objective > 5 * 29 && one.objective <= 5 * 30);
 }
 
+/* The centre's disk is full all the time, others' fail now and then: rounds go on, and when all
+ * have died the newest checkpoint that is whole counts. The centre has none: its worker begins too
+ * early, and is told. */
+static void test_disks_may_fail(void **state)
+{
+#define DISKS                                                                                      \
+    RING FIVE "between: {preset: central, centre: b}\n" MOVE(                                      \
+        "30") "checkpoint: {every: 3}\n"                                                           \
+              "faults: [at 100ms disk-full b-s0 1000, at 1s disk-short c-s0 3,\n"                  \
+              "         at 1s disk-sync a-s0 2, at 2s disk-rename d-s0 2"
+#define DIE(site) ", at 4s kill site " site " for 1s"
+    struct seen alive, died;
+
+    (void)state;
+    run_yaml(DISKS "]\n", &alive);
+    expect_exact(&alive, 30, 5);
+    run_yaml(DISKS DIE("a") DIE("b") DIE("c") DIE("d") DIE("e") "]\n", &died);
+    assert_int_equal(died.clocks, 30);
+    assert_true(died.accuracy == 1);
+    assert_true(died.objective >= 5 * 30 - 2 && died.objective <= 5 * 30);
+}
+
 static void test_a_plan_that_no_longer_pays_is_not_made(void **state)
 {
     struct seen s;
@@ -392,6 +414,7 @@ int main(void)
         cmocka_unit_test(test_a_link_that_is_slow_is_left_and_tried_again),
         cmocka_unit_test(test_sites_may_fail_the_centre_too),
         cmocka_unit_test(test_all_sites_go_on_from_checkpoints),
+        cmocka_unit_test(test_disks_may_fail),
         cmocka_unit_test(test_a_plan_that_no_longer_pays_is_not_made),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
