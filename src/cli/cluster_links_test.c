@@ -4,16 +4,10 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "cli/testing_json.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { REPORT_BYTES = 65536, LINES_BYTES = 8192 };
 
@@ -27,25 +21,6 @@ enum { REPORT_BYTES = 65536, LINES_BYTES = 8192 };
     "{'site': '" site "', 'lanes': [" LANE(first) "," LANE(second) "]}"
 #define SITES(list) "'sites': [" list "]"
 #define OTHER(name, more) "{'site': '" name "', 'up': true, " more "}"
-
-/* Reports are written with single quotes. */
-static json_t *report_of(const char *text)
-{
-    static char json[REPORT_BYTES];
-    json_error_t error;
-    json_t *report;
-    size_t size = strlen(text);
-
-    assert_true(size < sizeof(json));
-    for (size_t i = 0; i <= size; i++) {
-        json[i] = text[i] == '\'' ? '"' : text[i];
-    }
-    report = json_loads(json, 0, &error);
-    if (report == NULL) {
-        fail_msg("%s: %s", error.text, json);
-    }
-    return report;
-}
 
 static uint32_t find(const struct cluster_links *c, const char *name)
 {
@@ -61,7 +36,7 @@ static uint32_t find(const struct cluster_links *c, const char *name)
 static enum err add(struct cluster_links *c, const char *site, const char *text,
                     struct err_text *why)
 {
-    json_t *report = report_of(text);
+    json_t *report = json_of(text);
     enum err rc = cluster_links_add(c, c->count == 0 ? 0 : find(c, site), report, why);
 
     json_decref(report);

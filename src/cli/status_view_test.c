@@ -2,34 +2,11 @@
 
 #include "cli/status_view.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
+#include "cli/testing_json.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 enum { JSON_BYTES = 65536, SCREEN_BYTES = 65536 };
-
-static json_t *json_of(const char *text)
-{
-    static char json[JSON_BYTES];
-    json_error_t error;
-    json_t *out;
-    size_t size = strlen(text);
-
-    assert_true(size < sizeof(json));
-    for (size_t i = 0; i <= size; i++) {
-        json[i] = text[i] == '\'' ? '"' : text[i];
-    }
-    out = json_loads(json, 0, &error);
-    if (out == NULL) {
-        fail_msg("%s: %s", error.text, json);
-    }
-    return out;
-}
 
 /* A site of two lanes and three workers at clock @clock. */
 static json_t *site_at(int clock, int64_t updates, int64_t bytes)

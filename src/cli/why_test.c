@@ -2,14 +2,9 @@
 
 #include "cli/why.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
+#include "cli/testing_json.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 enum { REPORT_BYTES = 16384 };
 
@@ -27,29 +22,10 @@ enum { REPORT_BYTES = 16384 };
     "{'name': 'w2', 'rank': 2, 'state': 'in', 'up': true, 'clock': 16, 'waited_for': true, "       \
     "'silent_ms': 234}"
 
-/* Reports are written with single quotes. */
-static json_t *report_of(const char *text)
-{
-    char json[REPORT_BYTES];
-    json_error_t error;
-    json_t *report;
-    size_t size = strlen(text);
-
-    assert_true(size < sizeof(json));
-    for (size_t i = 0; i <= size; i++) {
-        json[i] = text[i] == '\'' ? '"' : text[i];
-    }
-    report = json_loads(json, 0, &error);
-    if (report == NULL) {
-        fail_msg("%s: %s", error.text, json);
-    }
-    return report;
-}
-
 /* All kinds and texts, a line each. */
 static void expect(const char *text, const char *expected)
 {
-    json_t *report = report_of(text);
+    json_t *report = json_of(text);
     json_t *reasons = why_reasons(report);
     char lines[REPORT_BYTES];
     struct text out;
@@ -69,7 +45,7 @@ static void expect(const char *text, const char *expected)
 
 static void test_nobody_waits_while_all_compute(void **state)
 {
-    json_t *report = report_of(REPORT(LANE(0, "'members': [" W0 "," W2_COMPUTES "]")));
+    json_t *report = json_of(REPORT(LANE(0, "'members': [" W0 "," W2_COMPUTES "]")));
     char line[256];
     struct text out;
 
@@ -146,7 +122,7 @@ static void test_who_is_done_may_not_be_held_back(void **state)
     (void)snprintf(report, sizeof(report), "{'site': 'home', 'lanes': [%s]}", lane);
     expect(report, "clock: clock 17 waits for worker w2 (rank 2): last heard 0.2 s ago, computes "
                    "or is slow; 2 others are done, 1 of them held back");
-    json = report_of(report);
+    json = json_of(report);
     text_init_fixed(&out, line, sizeof(line));
     why_headline(json, &out);
     assert_string_equal(line, "site home: clock 16, 3 workers, 1 lane, ssp (staleness 2), pull");
@@ -296,7 +272,7 @@ static void test_what_several_lanes_say_of_a_site_is_said_once(void **state)
     "'between': {'waits': 'clock', 'waits_for': 'ireland', 'waits_s': 1, 'sites': [{'site': "      \
     "'ireland', 'up': true, 'clock': 16, 'announced': 16}, {'site': 'tokyo', 'up': false, "        \
     "'trouble': 'refused'}]}, 'members': []"
-    json_t *report = report_of(REPORT(LANE(0, FAR) ", " LANE(1, FAR)));
+    json_t *report = json_of(REPORT(LANE(0, FAR) ", " LANE(1, FAR)));
     json_t *reasons = why_reasons(report);
     const char *kinds[] = {"sites", "site"};
 
@@ -326,7 +302,7 @@ static void test_reports_that_make_no_sense(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
-        json_t *report = report_of(reports[i]);
+        json_t *report = json_of(reports[i]);
         json_t *reasons = why_reasons(report);
         char line[512];
         struct text out;
