@@ -61,7 +61,7 @@ static enum err paper_write(const struct cli_paper *p, const char *dir, const st
 
 static enum err paper_write_all(const struct cli_paper *p, const char *dir, struct err_text *text)
 {
-    enum err rc = run_folder_make(dir, text);
+    enum err rc = OK;
 
     for (uint32_t i = 0; i < PAPER_FILES && rc == OK; i++) {
         rc = paper_write(p, dir, &paper_files[i], text);
@@ -87,23 +87,31 @@ static enum cli_exit paper_told(struct cli_context *ctx, const struct cli_paper 
     return CLI_DONE;
 }
 
+static enum cli_exit paper_failed(struct cli_context *ctx, enum err rc, enum cli_error_id id,
+                                  const struct err_text *text)
+{
+    return cli_error(ctx, rc == ERR_NOMEM ? CLI_ERROR_NO_MEMORY : id, NULL, "%s", text->text);
+}
+
 static enum cli_exit paper_run(struct cli_context *ctx)
 {
     const char *dir = cli_text(ctx, "output");
     struct err_text text = {""};
     struct cli_paper paper;
     enum cli_exit status;
-    enum err rc = cli_paper_solve(&paper, paper_progress, ctx, &text);
+    enum err rc = dir == NULL ? OK : run_folder_make(dir, &text); /* Before any work. */
 
+    if (rc != OK) {
+        return paper_failed(ctx, rc, CLI_ERROR_FILE, &text);
+    }
+    rc = cli_paper_solve(&paper, paper_progress, ctx, &text);
     paper_progress_end(ctx);
     if (rc != OK) {
-        status = cli_error(ctx, rc == ERR_NOMEM ? CLI_ERROR_NO_MEMORY : CLI_ERROR_BENCH, NULL, "%s",
-                           text.text);
+        status = paper_failed(ctx, rc, CLI_ERROR_BENCH, &text);
     } else {
         rc = dir == NULL ? OK : paper_write_all(&paper, dir, &text);
-        status = rc == OK ? paper_told(ctx, &paper, dir)
-                          : cli_error(ctx, rc == ERR_NOMEM ? CLI_ERROR_NO_MEMORY : CLI_ERROR_FILE,
-                                      NULL, "%s", text.text);
+        status =
+            rc == OK ? paper_told(ctx, &paper, dir) : paper_failed(ctx, rc, CLI_ERROR_FILE, &text);
     }
     cli_paper_deinit(&paper);
     return status;
