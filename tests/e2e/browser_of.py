@@ -4,11 +4,10 @@ import html
 import json
 import re
 import shutil
-import struct
 import subprocess
-import zlib
 
 import numpy
+import PIL.Image
 import pytest
 
 from site_of import LIMIT_S
@@ -48,7 +47,8 @@ class Browser:
         """The page as an array of [y, x, (red, green, blue)]."""
         png = self.folder / f"shot{self.count}.png"
         self.run(page, f"--screenshot={png}", f"--window-size={width},{height}", dark=dark)
-        return read_png(png.read_bytes())
+        with PIL.Image.open(png) as image:
+            return numpy.asarray(image.convert("RGB")).astype(int)
 
     def framed(self, page, width, height):
         """The page in a frame of that width, which a window cannot always have."""
@@ -78,50 +78,6 @@ def browser(tmp_path):
     folder = tmp_path / "browser"
     folder.mkdir()
     return Browser(folder)
-
-
-def read_png(data):
-    """8-bit RGB or RGBA without interlacing, which is what browsers write."""
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    at, packed, head = 8, b"", None
-    while at < len(data):
-        size, kind = struct.unpack(">I4s", data[at:at + 8])
-        body = data[at + 8:at + 8 + size]
-        if kind == b"IHDR":
-            head = struct.unpack(">IIBBBBB", body)
-        elif kind == b"IDAT":
-            packed += body
-        at += 12 + size
-    width, height, depth, colour, _, _, interlaced = head
-    assert depth == 8 and colour in (2, 6) and interlaced == 0
-    channels = 3 if colour == 2 else 4
-    raw = numpy.frombuffer(zlib.decompress(packed), numpy.uint8).reshape(height, -1)
-    out = numpy.zeros((height, width * channels), numpy.uint8)
-    before = numpy.zeros(width * channels, numpy.uint8)
-    for y in range(height):
-        before = out[y] = unfilter(raw[y, 0], raw[y, 1:], before, channels)
-    return out.reshape(height, width, channels)[:, :, :3].astype(int)
-
-
-def unfilter(kind, line, up, step):
-    if kind == 0:
-        return line
-    if kind == 2:
-        return line + up
-    if kind == 1:
-        return numpy.cumsum(line.reshape(-1, step), axis=0, dtype=numpy.uint8).reshape(-1)
-    line, up = line.tolist(), up.tolist()
-    out = [0] * len(line)
-    for i, value in enumerate(line):
-        left, corner = (out[i - step], up[i - step]) if i >= step else (0, 0)
-        if kind == 3:
-            guess = (left + up[i]) // 2
-        else:
-            p = left + up[i] - corner
-            guess = min((abs(p - left), 0, left), (abs(p - up[i]), 1, up[i]),
-                        (abs(p - corner), 2, corner))[2]
-        out[i] = (value + guess) & 255
-    return numpy.array(out, numpy.uint8)
 
 
 def colours_of(page):

@@ -39,7 +39,7 @@ between:
       - {from: c, path: [c, b]}
       - {from: d, path: [d, a, b]}
       - {from: e, path: [e, c, b]}
-job: {name: synthetic, options: {elements: 200000, fine: 10, chunk: 10000}}
+job: {name: synthetic, options: {elements: 80000, fine: 10, chunk: 8000}}
 compute: {time: 10ms}
 evaluate: {every: 10}
 """
