@@ -30,6 +30,10 @@ function(strait_module name)
     endforeach()
 endfunction()
 
+# What tests of a label need, so that a stage of tools/test builds no more than it runs.
+add_custom_target(tests_threads)
+add_custom_target(tests_unit)
+
 # strait_test(MODULE x_test.c [LABELS ...] [LIBS ...]): the ctest MODULE/x.
 function(strait_test module file)
     cmake_parse_arguments(T "" "" "LABELS;LIBS" ${ARGN})
@@ -44,6 +48,11 @@ function(strait_test module file)
     target_compile_definitions(${target} PRIVATE STRAIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     add_test(NAME ${module}/${short} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(${module}/${short} PROPERTIES LABELS "unit;${T_LABELS}" TIMEOUT 600)
+    if("threads" IN_LIST T_LABELS)
+        add_dependencies(tests_threads ${target})
+    else()
+        add_dependencies(tests_unit ${target})
+    endif()
 endfunction()
 
 # strait_fuzz(MODULE x_fuzz.c): the libFuzzer target fuzz_MODULE_x, corpus in tests/corpus/.

@@ -1,9 +1,9 @@
 /* Mirrors: seeded random fleets. Single cases are in mirror_case_test.c, mirror_keep_test.c and
- * mirror_way_test.c. With STRAIT_LONG=1 there are twenty times as many fleets. */
+ * mirror_way_test.c. With STRAIT_LONG=1 there are ten times as many fleets. */
 
 #include "sync/testing_mirror.h"
 
-enum { FLEETS = 500, FLEETS_LONG = 20, FLEETS_VALGRIND = 50, STEPS = 3000, STEPS_CALM = 300 };
+enum { FLEETS = 500, FLEETS_LONG = 10, FLEETS_VALGRIND = 50, STEPS = 3000, STEPS_CALM = 300 };
 
 /* What happened in all fleets of a test. */
 struct totals {
