@@ -3,7 +3,8 @@
  * counts for a while, and then the link is tried again at what is said. If it is as slow as before,
  * it counts for twice as long. One reading is nothing: it takes several, over some time, and their
  * mean is what was measured; the first of a burst do not count, while connections find out what
- * they may send. */
+ * they may send. One measure is little: of two the larger one counts, of the first and what is said
+ * too, since much makes a link slow for a moment, and nothing makes it fast. */
 
 #ifndef SYNC_BELIEVE_H
 #define SYNC_BELIEVE_H
@@ -21,6 +22,7 @@
 
 struct believe {
     uint64_t bytes_per_s; /* As measured last; zero: never. */
+    uint64_t before;      /* The measure before it, if that counted then; zero: none. */
     uint64_t until_ns;    /* It counts; then it is tried again ... */
     uint64_t again_ns;    /* ... until then: slow once more, and it counts for longer. */
     uint64_t hold_ns;     /* For how long. */
@@ -43,6 +45,9 @@ static inline void believe_measured(struct believe *b, uint64_t bytes_per_s, uin
 
         b->hold_ns = again ? b->hold_ns * 2 : BELIEVE_FIRST_NS;
         b->hold_ns = b->hold_ns > BELIEVE_LAST_NS ? BELIEVE_LAST_NS : b->hold_ns;
+        b->before = 0;
+    } else {
+        b->before = b->bytes_per_s;
     }
     b->bytes_per_s = bytes_per_s > 0 ? bytes_per_s : 1;
     b->until_ns = now_ns + b->hold_ns;
@@ -74,7 +79,12 @@ static inline void believe_read(struct believe *b, uint64_t bytes_per_s, uint64_
 /* @said is zero if nothing is said. Zero: nothing is known. */
 static inline uint64_t believe_rate(const struct believe *b, uint64_t said, uint64_t now_ns)
 {
-    return believe_is_measured(b, now_ns) ? b->bytes_per_s : said;
+    uint64_t other = b->before > 0 ? b->before : said;
+
+    if (!believe_is_measured(b, now_ns)) {
+        return said;
+    }
+    return b->bytes_per_s > other ? b->bytes_per_s : other;
 }
 
 #endif

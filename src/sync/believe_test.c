@@ -18,13 +18,35 @@ static void test_what_is_said_counts_until_something_was_measured(void **state)
     assert_int_equal(believe_rate(&b, 0, 5 * S), 0);
     assert_int_equal(believe_rate(&b, 100, 5 * S), 100);
     assert_false(believe_is_measured(&b, 5 * S));
+    believe_measured(&b, 40, 4 * S);
     believe_measured(&b, 40, 5 * S);
     assert_true(believe_is_measured(&b, 5 * S));
     assert_int_equal(believe_rate(&b, 100, 24 * S), 40);
     assert_int_equal(believe_rate(&b, 100, 25 * S), 100); /* It is tried again. */
 }
 
-static void test_the_last_measure_counts_and_for_as_long_as_the_first(void **state)
+static void test_of_two_measures_the_larger_one_counts(void **state)
+{
+    struct believe b = {0};
+
+    (void)state;
+    believe_measured(&b, 40, S);
+    assert_int_equal(believe_rate(&b, 0, S), 40); /* Nothing else is known. */
+    assert_int_equal(believe_rate(&b, 30, S), 40);
+    assert_int_equal(believe_rate(&b, 100, S), 100); /* It may have been for a moment. */
+    believe_measured(&b, 30, 2 * S);
+    assert_int_equal(believe_rate(&b, 100, 2 * S), 40);
+    believe_measured(&b, 90, 3 * S);
+    assert_int_equal(believe_rate(&b, 100, 3 * S), 90);
+    believe_measured(&b, 10, 4 * S);
+    assert_int_equal(believe_rate(&b, 100, 4 * S), 90);
+    believe_measured(&b, 20, 5 * S);
+    assert_int_equal(believe_rate(&b, 100, 5 * S), 20);
+    believe_measured(&b, 20, 25 * S); /* It was tried again: the first one anew. */
+    assert_int_equal(believe_rate(&b, 100, 25 * S), 100);
+}
+
+static void test_the_last_measures_count_and_for_as_long_as_the_first(void **state)
 {
     struct believe b = {0};
 
@@ -69,6 +91,7 @@ static void test_a_link_that_carries_nothing_is_known_to(void **state)
 
     (void)state;
     believe_measured(&b, 0, S);
+    believe_measured(&b, 0, 2 * S);
     assert_int_equal(believe_rate(&b, 100, 2 * S), 1);
 }
 
@@ -88,7 +111,7 @@ static void test_one_reading_is_nothing(void **state)
         assert_false(believe_is_measured(&b, 5 * S + i * S / 20));
     }
     believe_read(&b, 46, 8 * S);
-    assert_int_equal(believe_rate(&b, 100, 8 * S), (336 + 29 * 36 + 46) / 31);
+    assert_int_equal(believe_rate(&b, 0, 8 * S), (336 + 29 * 36 + 46) / 31);
     /* It goes on: the next one does not begin slowly. */
     for (uint64_t i = 1; i <= 30; i++) {
         believe_read(&b, 50, 8 * S + i * S / 20);
@@ -105,16 +128,17 @@ static void test_readings_that_come_slowly_are_as_good(void **state)
         assert_false(believe_is_measured(&b, (i + 1) * 2 * S));
         believe_read(&b, 10 * i, (i + 1) * 2 * S);
     }
-    assert_int_equal(believe_rate(&b, 100, 11 * S), 25); /* Without the first. */
-    believe_read(&b, 90, 11 * S);                        /* Of the next one. */
-    assert_int_equal(believe_rate(&b, 100, 11 * S), 25);
+    assert_int_equal(believe_rate(&b, 0, 11 * S), 25); /* Without the first. */
+    believe_read(&b, 90, 11 * S);                      /* Of the next one. */
+    assert_int_equal(believe_rate(&b, 0, 11 * S), 25);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_said_counts_until_something_was_measured),
-        cmocka_unit_test(test_the_last_measure_counts_and_for_as_long_as_the_first),
+        cmocka_unit_test(test_of_two_measures_the_larger_one_counts),
+        cmocka_unit_test(test_the_last_measures_count_and_for_as_long_as_the_first),
         cmocka_unit_test(test_a_link_that_stays_slow_is_tried_ever_more_rarely),
         cmocka_unit_test(test_a_link_that_was_well_for_long_is_tried_soon),
         cmocka_unit_test(test_a_link_that_carries_nothing_is_known_to),
