@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 TIME ?=
 
-.PHONY: all help demo test bench fuzz soak lint coverage install clean
+.PHONY: all help demo test bench valgrind fuzz soak lint coverage install clean
 
 all: ## build Strait: leaves build/release/strait
 	@tools/deps build
@@ -21,6 +21,10 @@ demo: all ## show what Strait does, in about a minute
 test: ## everything that can fail: sanitizers, both compilers, valgrind, fuzz smoke, end to end
 	@tools/deps
 	@tools/test
+
+valgrind: ## unit tests of all modules under valgrind, in about ten minutes
+	@tools/deps
+	@tools/test --every valgrind
 
 bench: all ## measure on this machine
 	@tools/bench

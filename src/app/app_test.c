@@ -94,6 +94,10 @@ static void test_help_lists_what_there_is(void **state)
     uint32_t count;
 
     (void)state;
+    if (getenv("STRAIT_VALGRIND") != NULL) {
+        print_message("SKIPPED [app] jobs of their usual size take too long under valgrind\n");
+        skip();
+    }
     all = app_all(&count);
     for (uint32_t i = 0; i < count; i++) {
         static char keys[APP_OPTIONS_MAX][32], values[APP_OPTIONS_MAX][32];

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -52,14 +53,15 @@ static struct table_schema first_table(const char *job, uint64_t seed)
 
 static void test_tables_of_all_jobs_are_understood_whatever_the_seed(void **state)
 {
-    static const uint64_t seeds[] = {0, 1, UINT64_MAX};
+    static const uint64_t seeds[] = {UINT64_MAX, 0, 1};
+    const size_t tried = getenv("STRAIT_VALGRIND") != NULL ? 1 : sizeof(seeds) / sizeof(seeds[0]);
     const struct app_ops *const *all;
     uint32_t count;
 
     (void)state;
     all = app_all(&count);
     for (uint32_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < sizeof(seeds) / sizeof(seeds[0]); k++) {
+        for (size_t k = 0; k < tried; k++) {
             (void)first_table(all[i]->name, seeds[k]);
         }
     }

@@ -88,9 +88,12 @@ static void test_fleets_hold_and_everything_happens_in_them(void **state)
     assert_true(sum.pieces_held > seeds / 10 && sum.pieces_refused > seeds / 50);
     assert_true(sum.relayed > 5 * seeds);
     assert_true(sum.barriers_met > seeds && sum.waited_barrier_ns > 0);
-    assert_true(sum.barriers_passed > seeds / 20);
-    assert_true(sum.waited_clock_ns > 0 && sum.copies > 0);
+    assert_true(sum.waited_clock_ns > 0);
     assert_true(reads > 20 * seeds);
+    if (seeds != SEEDS_LONG) {
+        return; /* What is rare may not be in these. */
+    }
+    assert_true(sum.barriers_passed > seeds / 20 && sum.copies > 0);
     for (int i = 0; i < SIM_FAULT_KINDS; i++) {
         if (fired[i] <= seeds / 50) {
             fail_msg("%s happened %" PRIu64 " times", sim_fault_name((enum sim_fault_kind)i),
