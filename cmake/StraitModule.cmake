@@ -33,6 +33,11 @@ endfunction()
 # What tests of a label need, so that a stage of tools/test builds no more than it runs.
 add_custom_target(tests_threads)
 add_custom_target(tests_unit)
+add_custom_target(tests_memory)
+
+# The label "memory": modules that lay out memory or decode.
+set(STRAIT_MEMORY_MODULES
+    base obs loop wire net topo plan table codec sync store node client)
 
 # strait_test(MODULE x_test.c [LABELS ...] [LIBS ...]): the ctest MODULE/x.
 function(strait_test module file)
@@ -47,12 +52,17 @@ function(strait_test module file)
     target_link_libraries(${target} PRIVATE ${module} ${T_LIBS} PkgConfig::CMOCKA)
     target_compile_definitions(${target} PRIVATE STRAIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     add_test(NAME ${module}/${short} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${module}/${short} PROPERTIES LABELS "unit;${T_LABELS}" TIMEOUT 600)
+    set(labels unit ${T_LABELS})
     if("threads" IN_LIST T_LABELS)
         add_dependencies(tests_threads ${target})
     else()
         add_dependencies(tests_unit ${target})
+        if(module IN_LIST STRAIT_MEMORY_MODULES)
+            list(APPEND labels memory)
+            add_dependencies(tests_memory ${target})
+        endif()
     endif()
+    set_tests_properties(${module}/${short} PROPERTIES LABELS "${labels}" TIMEOUT 600)
 endfunction()
 
 # strait_fuzz(MODULE x_fuzz.c): the libFuzzer target fuzz_MODULE_x, corpus in tests/corpus/.

@@ -20,7 +20,7 @@
 #include <string.h>
 
 enum {
-    SEEDS = 300,
+    SEEDS = 150,
     SEEDS_LONG = 2000,
     GOLDEN_SEEDS = 40,
     ALONE_SEEDS = 8,

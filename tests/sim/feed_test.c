@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SEEDS = 30, SEEDS_LONG = 90, CALM_SEEDS = 20, GOLDEN_SEEDS = 10 };
+enum { SEEDS = 15, SEEDS_LONG = 90, CALM_SEEDS = 20, GOLDEN_SEEDS = 10 };
 
 #define GOLDEN "tests/sim/feed.hashes"
 
