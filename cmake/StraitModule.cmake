@@ -35,9 +35,8 @@ add_custom_target(tests_threads)
 add_custom_target(tests_unit)
 add_custom_target(tests_memory)
 
-# The label "memory": modules that lay out memory or decode.
-set(STRAIT_MEMORY_MODULES
-    base obs loop wire net topo plan table codec sync store node client)
+# The label "memory": modules that decode what files and peers say, and what these stand on.
+set(STRAIT_MEMORY_MODULES base wire topo table codec sync store)
 
 # strait_test(MODULE x_test.c [LABELS ...] [LIBS ...]): the ctest MODULE/x.
 function(strait_test module file)

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -177,13 +178,19 @@ static void test_printing_is_short(void **state)
     assert_string_equal(units_percent_print(UNITS_PPM_MAX, &out), "100%");
 }
 
+/* So often, and less under valgrind. */
+static uint32_t many(uint32_t times)
+{
+    return getenv("STRAIT_VALGRIND") != NULL ? times / 20 : times;
+}
+
 static void test_what_is_printed_parses_to_the_same(void **state)
 {
     struct rng rng;
 
     (void)state;
     rng_init(&rng, 1);
-    for (uint32_t i = 0; i < 100000; i++) {
+    for (uint32_t i = 0; i < many(100000); i++) {
         uint64_t value = rng_next(&rng) >> rng_below(&rng, 64);
         struct units_text out;
         uint64_t back = 0;
@@ -216,7 +223,7 @@ static void test_random_texts_are_answered(void **state)
 
     (void)state;
     rng_init(&rng, 2);
-    for (uint32_t i = 0; i < 300000; i++) {
+    for (uint32_t i = 0; i < many(300000); i++) {
         char chars[64] = "";
         uint64_t size = rng_below(&rng, rng_chance(&rng, 900000) ? 8 : sizeof(chars));
         uint64_t value;

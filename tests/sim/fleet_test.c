@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEDS = 125, SEEDS_LONG = 1250, CALM_SEEDS = 100, GOLDEN_SEEDS = 20 };
+enum { SEEDS = 125, SEEDS_LONG = 900, CALM_SEEDS = 100, GOLDEN_SEEDS = 20 };
 
 #define GOLDEN "tests/sim/fleet.hashes"
 
