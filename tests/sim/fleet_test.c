@@ -1,7 +1,7 @@
 /* Fleets: several sites that share one model, under every kind of fault, by seed, with conservation
  * and bounds checked as things happen. The first seeds have their transcripts' hashes in
  * tests/sim/fleet.hashes, so that every compiler is held to the same bytes; STRAIT_UPDATE_GOLDEN=1
- * writes them anew. With STRAIT_LONG=1 there are ten times as many. */
+ * writes them anew. With STRAIT_LONG=1 there are seven times as many. */
 
 #include "sim/fleet.h"
 
