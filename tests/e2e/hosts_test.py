@@ -13,6 +13,7 @@ import subprocess
 
 import pytest
 
+from port_of import free_port
 from site_of import LIMIT_S, until
 
 RUN = """
@@ -130,15 +131,9 @@ def nobody_is_left():
             child.communicate()
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1] - 100 if s.getsockname()[1] > 60000 else s.getsockname()[1]
-
-
 @pytest.fixture
 def far(strait):
-    f = Far(strait, free_port())
+    f = Far(strait, free_port(50))
     yield f
     f.nobody_is_there()
 

@@ -3,10 +3,10 @@ free ports of this machine."""
 
 import re
 import signal
-import socket
 import subprocess
 from pathlib import Path
 
+from port_of import free_port
 from site_of import LIMIT_S, until
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "OPERATING.md"
@@ -33,24 +33,10 @@ def steps():
             yield line.split()[3], text
 
 
-def free_port(count):
-    """The first of so many free ports in a row."""
-    while True:
-        with socket.create_server(("127.0.0.1", 0)) as first:
-            port = first.getsockname()[1]
-            try:
-                others = [socket.create_server(("127.0.0.1", port + i)) for i in range(1, count)]
-            except OSError:
-                continue
-        for other in others:
-            other.close()
-        return port
-
-
 class Page:
     def __init__(self, strait):
         self.strait = strait
-        self.ports = {p: str(free_port(2))
+        self.ports = {p: str(free_port())
                       for p in ("7400", "7410", "7420", "7430", "7450", "7460")}
         self.running = []
         self.ran = []

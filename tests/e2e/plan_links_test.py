@@ -6,8 +6,9 @@ import signal
 
 import pytest
 
+from port_of import free_port
 from site_of import until
-from sites_test import NAMES, Fleet, free_ports
+from sites_test import NAMES, Fleet
 
 SENTENCE = "3 sites, 3 links, up and of known rate. Each direction of a link has its rate"
 
@@ -194,7 +195,7 @@ def test_with_an_operators_certificate(site):
 
 @pytest.mark.parametrize("command", [("links",), ("place", "--bytes", "1MB")])
 def test_who_cannot_be_reached_or_is_alone(site, command):
-    (port,) = free_ports(1)
+    port = free_port()
     strait, server = site.strait, site.server()
     words = strait.fails(69, "STRAIT-0201", "plan", *command, "--join", f"tcp://127.0.0.1:{port}",
                          "--insecure", "-q")

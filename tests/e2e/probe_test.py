@@ -9,6 +9,8 @@ import subprocess
 
 import pytest
 
+from port_of import free_port
+
 WAIT_S = 30
 
 
@@ -62,12 +64,6 @@ def certs(strait):
     strait.ok("cert", "init", "ca")
     strait.ok("cert", "issue", "ca", "server/eu/s1", "-o", "server")
     strait.ok("cert", "issue", "ca", "operator/eu/o1", "-o", "operator")
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def checks(answer):

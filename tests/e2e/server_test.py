@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+from port_of import free_port
 from site_of import LIMIT_S, until
 
 
@@ -59,8 +60,7 @@ def test_ready_is_one_line_of_json(site):
 
 
 def test_lanes_have_ports_that_follow_each_other(site):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     server = site.server("--lanes", "2", listen=f"tcp://127.0.0.1:{port}")
     assert server.addresses == [f"tcp://127.0.0.1:{port}", f"tcp://127.0.0.1:{port + 1}"]
 
@@ -164,8 +164,7 @@ def test_unequal_servers_make_one_site(strait, site):
 
 
 def test_a_further_server_waits_for_the_first(site):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     address = f"tcp://127.0.0.1:{port}"
     further = site.run("server", "--first", address, "--servers", "2", "--index", "1", "--insecure",
                        "--listen", "tcp://127.0.0.1:0")
@@ -229,8 +228,7 @@ def test_a_server_that_waits_for_its_workers_can_be_stopped(strait, site):
 
 @pytest.mark.parametrize("delivery", ["pull", "broadcast"])
 def test_a_killed_server_loses_nothing(site, delivery):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     options = ["--workers", "2", "--store", "ck", "--checkpoint-every", "2", "--delivery", delivery]
     server = site.server(*options, listen=f"tcp://127.0.0.1:{port}")
     workers = site.crew(server.first, 2)
@@ -404,8 +402,7 @@ def test_why_says_when_all_have_left(site):
 
 
 def test_nobody_is_there(strait):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = "127.0.0.1:%d" % free.getsockname()[1]
+    address = f"127.0.0.1:{free_port()}"
     for command in (["why"], ["top", "--once"]):
         text = strait.fails(69, "STRAIT-0201", *command, "--join", address, "--insecure", "-q")
         assert address in text
@@ -419,8 +416,7 @@ def test_a_silent_address_is_given_up(strait):
 
 
 def test_a_worker_gives_up_when_nobody_answers_for_long(strait):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = "127.0.0.1:%d" % free.getsockname()[1]
+    address = f"127.0.0.1:{free_port()}"
     text = strait.fails(69, "STRAIT-0201", "worker", "--join", address, "--insecure", "--patience",
                         "1s", "-q")
     assert "gave up after" in text and address in text

@@ -3,31 +3,15 @@ file. Workers on strings push whole numbers, so that what is shared can be count
 
 import json
 import signal
-import socket
 import subprocess
 
 import pytest
 
+from port_of import free_port
 from site_of import LIMIT_S, until
 
 NAMES = ("east", "west", "north")
 TERMS = "between: {threshold: 0, weight: sum, staleness: 100%s}\n"
-
-
-def free_ports(count):
-    """So many free ports, each with a free one behind it."""
-    held, ports = [], []
-    while len(ports) < count:
-        first = socket.create_server(("127.0.0.1", 0))
-        held.append(first)
-        try:
-            held.append(socket.create_server(("127.0.0.1", first.getsockname()[1] + 1)))
-        except OSError:
-            continue
-        ports.append(first.getsockname()[1])
-    for s in held:
-        s.close()
-    return ports
 
 
 class Fleet:
@@ -38,7 +22,7 @@ class Fleet:
         self.folder = site.strait.folder
         self.names = names
         self.more = more
-        self.ports = dict(zip(names, free_ports(len(names))))
+        self.ports = {n: free_port() for n in names}
         self.servers, self.workers, self.pushed = {}, {}, 0
         self.write("sites.yaml", TERMS % more)
 
