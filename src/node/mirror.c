@@ -314,6 +314,7 @@ static void mirror_report(struct node_mirror *r, struct node_far *f)
                                .before = report.before,
                                .request = report.request,
                                .fresh = report.fresh,
+                               .knew = report.knew,
                                .done = report.done,
                                .away = away};
     for (uint32_t i = 1; i < r->fars.count; i++) {

@@ -13,21 +13,24 @@ enum { COPY_PATIENCE_S = 10 }; /* For sites that never came, before one begins w
 
 /* Asking. */
 
-/* From whom: the one with the shortest way. */
+/* From whom: one who has something of ours, then the one with the shortest way. */
 static struct node_far *copy_best(struct node_mirror *r)
 {
     struct node_far *best = NULL;
     int64_t best_ns = INT64_MAX;
+    bool best_knew = false;
 
     for (uint32_t i = 1; i < r->fars.count; i++) {
         struct node_far *f = &r->fars.list[i];
+        bool knew = r->m.sites[i].knew;
         struct net_peer_stats stats;
 
         if (!f->up || (r->copy_refused >> i & 1) != 0 || !mirror_may_copy(&r->m, i)) {
             continue;
         }
         net_peer_stats(f->out, &stats);
-        if (stats.rtt_ns < best_ns) {
+        if ((knew && !best_knew) || (knew == best_knew && stats.rtt_ns < best_ns)) {
+            best_knew = knew;
             best_ns = stats.rtt_ns;
             best = f;
         }

@@ -328,6 +328,7 @@ static enum err in_report(struct node_mirror *r, struct node_far *f, const struc
                                  .before = report.before,
                                  .request = report.request,
                                  .fresh = report.fresh,
+                                 .knew = report.knew,
                                  .done = report.done};
     for (uint32_t i = 0; i < report.away_count; i++) {
         const struct node_far *away = node_far_of(&r->fars, wire_report_away(&report, i));

@@ -329,6 +329,17 @@ static uint64_t mirror_hash(const struct mirror *m, uint32_t site)
     return hash;
 }
 
+/* Do we contain anything that the site made, in any life? */
+static bool mirror_knew(const struct mirror *m, uint32_t site)
+{
+    for (uint32_t c = 0; c < m->chunks_count; c++) {
+        if (mirror_contained(m, c, site) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void mirror_say(struct mirror *m, uint32_t peer, struct mirror_report *out)
 {
     struct mirror_site *s = &m->sites[peer];
@@ -341,6 +352,7 @@ void mirror_say(struct mirror *m, uint32_t peer, struct mirror_report *out)
         .request = s->request,
         .before = mirror_hash(m, MIRROR_SELF),
         .fresh = m->fresh,
+        .knew = mirror_knew(m, peer),
         .done = m->done,
     };
     for (uint32_t i = 1; i < m->sites_count; i++) {
@@ -467,6 +479,7 @@ enum err mirror_hear(struct mirror *m, uint32_t peer, const struct mirror_report
         }
     }
     s->reported = r->stable;
+    s->knew = r->knew;
     s->away = r->away;
     if (r->clock > s->announced || mirror_life(r->number) > mirror_life(s->number)) {
         s->announced = r->clock;
@@ -776,19 +789,8 @@ bool mirror_needs_copy(const struct mirror *m)
         const struct mirror_site *s = &m->sites[i];
 
         if (s->greeted && !s->fresh &&
-            (s->torn || (s->floor > s->stable && !mirror_is_base(s->floor)))) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Do we contain something that we made in a life before? Then others may have another part of it.
- */
-static bool mirror_lived(const struct mirror *m)
-{
-    for (uint32_t c = 0; c < m->chunks_count; c++) {
-        if (mirror_contained(m, c, MIRROR_SELF) != 0) {
+            (s->torn || (m->fresh && s->knew) ||
+             (s->floor > s->stable && !mirror_is_base(s->floor)))) {
             return true;
         }
     }
@@ -805,7 +807,8 @@ bool mirror_may_copy(const struct mirror *m, uint32_t site)
         }
     }
     return s->up && s->greeted && !s->fresh &&
-           (s->reported >= m->floor || (mirror_is_base(m->floor) && !mirror_lived(m)));
+           /* With something of a life before: others may have another part of it. */
+           (s->reported >= m->floor || (mirror_is_base(m->floor) && !mirror_knew(m, MIRROR_SELF)));
 }
 
 bool mirror_copy_fits(const struct mirror *m, uint32_t from, const uint64_t *stable)

@@ -97,6 +97,7 @@ struct mirror_report {
     uint64_t away;    /* Sites that the sender does not see, by their bits here. */
     uint64_t before;  /* What the copy that it began with contains of its life before, as a hash. */
     bool fresh;       /* The sender has nothing yet: keep everything for it, send nothing. */
+    bool knew;        /* It contains pieces of the receiver, of this life or one before. */
     bool done;        /* Its clock will not move any more: do not wait for it. */
 };
 
@@ -140,6 +141,7 @@ struct mirror_site {
     bool up;         /* There is a session. */
     bool greeted;    /* It has reported since the session began. */
     bool fresh;      /* It has nothing yet, and gets nothing. */
+    bool knew;       /* It contains pieces of ours, maybe of a life before. */
     bool done;       /* Its clock stands for ever. */
     bool left_out;   /* Not waited for. */
     bool report_due; /* It does not know yet what we have. */
@@ -356,7 +358,8 @@ bool mirror_tick(struct mirror *m, int64_t now_ns);
 
 /* Copies: a site that has nothing takes a copy of another one. */
 
-/* Somebody keeps no longer what we miss. */
+/* Somebody keeps no longer what we miss; or we have nothing, and somebody has what we made in a
+ * life before: without it the others would have to forget that. */
 bool mirror_needs_copy(const struct mirror *m);
 /* Can it be a copy of that site? It must have all of ours that we do not keep any more; and if a
  * site has begun a new life with less, or more, than we have of it, it must be of that one. */

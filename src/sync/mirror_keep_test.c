@@ -401,6 +401,37 @@ static void test_who_has_another_part_of_a_life_before_needs_a_copy_of_that_site
     }
 }
 
+/* Nobody has let anything go; but who begins without what others have of it makes them forget it.
+ */
+static void test_who_forgot_everything_takes_a_copy_of_one_who_knew_it(void **state)
+{
+    struct mirror_config config = {.staleness = 2, .life = 2};
+    uint32_t groups[1] = {0};
+    struct mirror_report report;
+    struct mirror m, other;
+
+    (void)state;
+    testing_mesh(&other, &plain, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        bool knew = i == 1;
+
+        if (knew) { /* A piece, and no mark yet: nothing of it is stable. */
+            assert_int_equal(testing_judge(&other, 2, 1, nr(0), nr(1)), MIRROR_TAKE);
+        }
+        mirror_say(&other, 1, &report);
+        assert_int_equal(report.stable, nr(0));
+        testing_open(&m, &config, 0, groups, 1);
+        mirror_up(&m, 1, true, 0);
+        assert_int_equal(mirror_hear(&m, 1, &report, 0), OK);
+        assert_int_equal(mirror_needs_copy(&m), knew);
+        assert_true(mirror_may_copy(&m, 1));
+        mirror_begin(&m, 0);
+        assert_false(mirror_needs_copy(&m)); /* It has begun: of this life all know something. */
+        mirror_deinit(&m);
+    }
+    mirror_deinit(&other);
+}
+
 static void test_who_has_another_part_of_a_life_before_is_believed_by_nobody(void **state)
 {
     struct mirror_report report;
@@ -681,6 +712,7 @@ int main(void)
         cmocka_unit_test(test_a_copy_is_what_we_have_and_the_rest_is_asked_for),
         cmocka_unit_test(test_a_copy_that_is_not_stored_is_not_reported),
         cmocka_unit_test(test_who_has_another_part_of_a_life_before_needs_a_copy_of_that_site),
+        cmocka_unit_test(test_who_forgot_everything_takes_a_copy_of_one_who_knew_it),
         cmocka_unit_test(test_who_has_another_part_of_a_life_before_is_believed_by_nobody),
         cmocka_unit_test(test_a_restored_machine_sees_that_another_site_has_forgotten),
         cmocka_unit_test(test_after_a_new_life_a_copy_is_of_one_who_has_accepted_it),

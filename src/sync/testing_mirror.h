@@ -99,10 +99,12 @@ struct testing_fleet {
     uint32_t group_of[TESTING_SITES];
     uint64_t staleness;
     bool durable;
-    bool may_forget;   /* Processes without a store may be killed. */
-    bool forgets;      /* One has begun with nothing. */
-    uint32_t island;   /* Nobody can reach that one ... */
-    int64_t island_ns; /* ... before this. */
+    bool may_forget; /* Processes without a store may be killed. */
+    bool forgets;    /* One has begun with nothing, ... */
+    int64_t
+        forgotten[TESTING_CHUNKS]; /* ... and so much of what it made some other did not have. */
+    uint32_t island;               /* Nobody can reach that one ... */
+    int64_t island_ns;             /* ... before this. */
     struct testing_site sites[TESTING_SITES];
     struct testing_pipe pieces[TESTING_SITES][TESTING_SITES];  /* [from][to] */
     struct testing_pipe reports[TESTING_SITES][TESTING_SITES]; /* They overtake. */
@@ -340,7 +342,7 @@ static inline void testing_fleet_close(struct testing_fleet *f)
 static inline void testing_make(struct testing_fleet *f, uint32_t site, uint32_t chunk)
 {
     struct testing_site *s = &f->sites[site];
-    int64_t value = (int64_t)rng_below(&f->rng, 1000) - 300;
+    int64_t value = (int64_t)rng_below(&f->rng, 1000) - (f->may_forget ? 0 : 300);
     uint32_t n = s->made_count[chunk];
     int64_t before = n == 0 ? 0 : s->made[chunk][n - 1].sum;
 
@@ -505,6 +507,30 @@ static inline void testing_restore_pieces(struct testing_fleet *f, uint32_t site
     }
 }
 
+/* What it made and not all others have may be gone with it; the rest may not. */
+static inline void testing_forget(struct testing_fleet *f, uint32_t site)
+{
+    struct testing_site *s = &f->sites[site];
+
+    f->forgets = true;
+    for (uint32_t c = 0; c < TESTING_CHUNKS; c++) {
+        uint64_t shared = UINT64_MAX;
+        int64_t made, had;
+
+        for (uint32_t i = 0; i < f->sites_count; i++) {
+            const struct testing_site *o = &f->sites[i];
+            uint64_t has = i == site ? shared : mirror_contained(&o->m, c, o->index_of[site]);
+
+            shared = has < shared ? has : shared;
+        }
+        (void)testing_sum_at(s, c, UINT64_MAX, &made);
+        (void)testing_sum_at(s, c, shared, &had);
+        f->forgotten[c] += made - had;
+    }
+    s->has_stored = false;
+    memset(s->values, 0, sizeof(s->values));
+}
+
 static inline void testing_restart(struct testing_fleet *f, uint32_t site, bool forget)
 {
     struct testing_site *s = &f->sites[site];
@@ -513,9 +539,7 @@ static inline void testing_restart(struct testing_fleet *f, uint32_t site, bool 
     testing_kill(f, site);
     f->restarts++;
     if (!f->durable || !s->has_stored || forget) {
-        f->forgets = true;
-        s->has_stored = false;
-        memset(s->values, 0, sizeof(s->values));
+        testing_forget(f, site);
         testing_machine(f, site);
         return;
     }
@@ -903,6 +927,24 @@ static inline void testing_exchange(struct testing_fleet *f, uint32_t a, uint32_
     }
 }
 
+/* All of it is there, but for what only some had of those who forgot; and nothing twice. */
+static inline void testing_check_kept(struct testing_fleet *f, uint32_t site)
+{
+    for (uint32_t c = 0; c < TESTING_CHUNKS && f->may_forget; c++) {
+        int64_t value = f->sites[site].values[c], made = 0, sum;
+
+        for (uint32_t i = 0; i < f->sites_count; i++) {
+            (void)testing_sum_at(&f->sites[i], c, UINT64_MAX, &sum);
+            made += sum;
+        }
+        if (value > made || value < made - f->forgotten[c]) {
+            fail_msg("site %u, chunk %u: has %" PRId64 " of %" PRId64 ", and only %" PRId64
+                     " may be forgotten",
+                     site, c, value, made, f->forgotten[c]);
+        }
+    }
+}
+
 /* No more faults and no more clocks: everything arrives, and then nobody says anything. */
 static inline void testing_settle(struct testing_fleet *f)
 {
@@ -928,6 +970,9 @@ static inline void testing_settle(struct testing_fleet *f)
     }
     if (quiet < TESTING_ROUNDS_QUIET) {
         fail_msg("they do not come to rest in %d rounds", TESTING_ROUNDS_MAX);
+    }
+    for (uint32_t a = 0; a < f->sites_count; a++) {
+        testing_check_kept(f, a);
     }
 }
 

@@ -10,6 +10,7 @@ enum {
     REPORT_HEAD_BYTES = 48,
     REPORT_FRESH = 1 << 0,
     REPORT_DONE = 1 << 1,
+    REPORT_KNEW = 1 << 2,
 };
 
 _Static_assert(sizeof(struct wire_mark_item) == MARK_ITEM_BYTES, "the array is the wire");
@@ -118,7 +119,8 @@ static bool report_valid(const struct wire_report *report)
 
 static void report_write(const struct wire_report *report, uint8_t *out, size_t size)
 {
-    uint32_t flags = (report->fresh ? REPORT_FRESH : 0) | (report->done ? REPORT_DONE : 0);
+    uint32_t flags = (report->fresh ? REPORT_FRESH : 0) | (report->done ? REPORT_DONE : 0) |
+                     (report->knew ? REPORT_KNEW : 0);
     struct bytes_writer w;
 
     bytes_writer_init(&w, out, size);
@@ -185,12 +187,13 @@ enum err wire_report_decode(const struct wire_header *header, const uint8_t *bod
     report.away_count = bytes_read32(&r);
     reserved = bytes_read32(&r);
     if (r.failed || size != header->body_bytes || !report_header_valid(header) || reserved != 0 ||
-        (flags & ~(uint32_t)(REPORT_FRESH | REPORT_DONE)) != 0 ||
+        (flags & ~(uint32_t)(REPORT_FRESH | REPORT_DONE | REPORT_KNEW)) != 0 ||
         r.left != (size_t)4 * report.away_count) {
         return ERR_MALFORMED;
     }
     report.fresh = (flags & REPORT_FRESH) != 0;
     report.done = (flags & REPORT_DONE) != 0;
+    report.knew = (flags & REPORT_KNEW) != 0;
     report.away = r.at;
     if (!report_valid(&report)) {
         return ERR_MALFORMED;

@@ -53,6 +53,7 @@ struct wire_report {
     uint64_t before;     /* What it began with contains of its own life before, as a hash. */
     uint32_t request;    /* Another one than before: send directly again what is above .stable. */
     bool fresh;          /* It has nothing yet. */
+    bool knew;           /* It contains pieces of the receiver, of this life or one before. */
     bool done;           /* Its clock will not move any more. */
     uint32_t away_count; /* At most WIRE_REPORT_AWAY_MAX. */
     const void *away;    /* Sites that it does not see, ascending: read by wire_report_away(). */

@@ -238,6 +238,7 @@ static void report_round_trip(const struct wire_report *report)
     assert_int_equal(out.request, report->request);
     assert_int_equal(out.fresh, report->fresh);
     assert_int_equal(out.done, report->done);
+    assert_int_equal(out.knew, report->knew);
     assert_int_equal(out.away_count, report->away_count);
     for (uint32_t i = 0; i < report->away_count; i++) {
         assert_int_equal(wire_report_away(&out, i), wire_report_away(report, i));
@@ -268,6 +269,7 @@ static void test_reports_of_every_length_come_back(void **state)
     for (report.away_count = 0; report.away_count <= WIRE_REPORT_AWAY_MAX; report.away_count++) {
         report.fresh = report.away_count % 2 != 0;
         report.done = report.away_count % 3 != 0;
+        report.knew = report.away_count % 5 != 0;
         report_round_trip(&report);
     }
 }
@@ -315,7 +317,7 @@ static void test_report_golden_and_lies(void **state)
                               TESTING_ORIGIN | TESTING_WEIGHT);
     testing_refused(decode_report, frame, 0, 8, 0, ERR_MALFORMED);
     testing_refused(decode_report, frame, 8, 8, UINT64_MAX, ERR_MALFORMED);
-    testing_refused(decode_report, frame, 36, 4, 4, ERR_MALFORMED);
+    testing_refused(decode_report, frame, 36, 4, 8, ERR_MALFORMED);
     testing_refused(decode_report, frame, 36, 4, 1U << 31, ERR_MALFORMED);
     testing_exact_count(decode_report, frame, 40, 4);
     testing_refused(decode_report, frame, 40, 4, UINT64_C(1) << 30 | 3, ERR_MALFORMED);
