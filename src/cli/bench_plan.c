@@ -108,7 +108,7 @@ static enum err bench_plan_plain(struct bench_plan *b, struct bench_plan_side *o
 static enum err bench_plan_side(struct bench_plan *b, bool plain, enum plan_place_method method,
                                 struct bench_plan_side *out, struct err_text *text)
 {
-    int64_t cpu_ns[BENCH_PLAN_ROUNDS_MAX];
+    int64_t cpu_ns[BENCH_PLAN_ROUNDS_MAX] = {0};
     int64_t all_ns = 0;
     uint32_t rounds = 0;
     enum err rc = OK;
@@ -160,7 +160,7 @@ static void bench_plan_say(struct bench_plan *b, const char *method,
 static enum cli_exit bench_plan_against(struct bench_plan *b, const struct bench_plan_side *ours,
                                         json_t *row)
 {
-    struct bench_plan_side s;
+    struct bench_plan_side s = {0};
     struct err_text text = {""};
     double times;
 
@@ -199,7 +199,7 @@ static enum cli_exit bench_plan_problem(struct bench_plan *b)
     enum cli_exit status = CLI_DONE;
 
     for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]) && status == CLI_DONE; i++) {
-        struct bench_plan_side s;
+        struct bench_plan_side s = {0};
         struct err_text text = {""};
         json_t *row;
 

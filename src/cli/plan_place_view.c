@@ -265,6 +265,9 @@ static void view_candidates(struct cli_place *p)
                 next = c;
             }
         }
+        if (next == NULL) {
+            break;
+        }
         view_candidate(p, next, &g);
         last = next;
     }

@@ -194,7 +194,7 @@ static json_t *between_sites(const struct node_between *b, const struct node_sit
     }
     qsort(names, b->others_count + 1, sizeof(names[0]), between_order);
     for (uint32_t i = 0; i <= b->others_count; i++) {
-        if (i >= 64 || (bits >> i & 1) != 0) {
+        if ((bits >> i & 1) != 0) {
             (void)json_array_append_new(out, json_string(names[i]));
         }
     }

@@ -116,9 +116,10 @@ json_t *node_plan_to_json(const struct node_plan *plan, uint32_t sites)
     const uint64_t about[] = {plan->about.sites[0], plan->about.sites[1]};
     json_t *paths = json_array();
 
+    CHECK(plan->about.count <= 2);
     for (uint32_t i = 0; i < sites; i++) {
         const struct node_path *path = &plan->paths[i];
-        uint64_t way[NODE_PATH_SITES_MAX];
+        uint64_t way[NODE_PATH_SITES_MAX] = {0};
 
         if ((plan->active >> i & 1) == 0) {
             continue;
@@ -166,7 +167,7 @@ static bool plan_path(const json_t *fields, uint32_t sites, struct node_plan *pl
 {
     const json_t *list = json_object_get(fields, "sites");
     size_t count = json_array_size(list);
-    uint64_t way[NODE_PATH_SITES_MAX];
+    uint64_t way[NODE_PATH_SITES_MAX] = {0};
     struct node_path *path;
     uint64_t site;
 

@@ -378,7 +378,7 @@ static bool plan_pays(const struct node_central *r, double time_s)
 static enum err plan_make(const struct node_central *r, const struct links_wish *wish,
                           struct node_plan *plan, double *time_s, struct err_text *text)
 {
-    uint32_t site_of[CENTRAL_SITES_MAX];
+    uint32_t site_of[CENTRAL_SITES_MAX] = {0};
     bool no_server[CENTRAL_SITES_MAX] = {false};
     bool no_relay[CENTRAL_SITES_MAX] = {false};
     struct plan_place_problem problem = {.bytes = node_central_bytes(r),

@@ -316,6 +316,7 @@ json_t *node_far_status(const struct node_far *f, bool up)
 {
     struct net_peer_stats stats = {0}, back = {0};
     char address[NET_ADDRESS_BYTES];
+    uint64_t sent;
     json_t *out;
 
     if (f->out != NULL) {
@@ -324,11 +325,11 @@ json_t *node_far_status(const struct node_far *f, bool up)
     if (f->in != NULL) {
         net_peer_stats(f->in, &back); /* Acknowledgements. */
     }
-    out =
-        json_pack("{s:s, s:s, s:b, s:I, s:I, s:I}", "site", f->site.name, "address",
-                  net_address_format(&f->site.first, address), "up", (int)up, "unacked_bytes",
-                  (json_int_t)stats.unacked_bytes, "rtt_us", (json_int_t)(stats.rtt_ns / 1000),
-                  "sent_bytes", (json_int_t)(f->sent_before + stats.sent_bytes + back.sent_bytes));
+    sent = f->sent_before + stats.sent_bytes + back.sent_bytes;
+    out = json_pack("{s:s, s:s, s:b, s:I, s:I, s:I}", "site", f->site.name, "address",
+                    net_address_format(&f->site.first, address), "up", (int)up, "unacked_bytes",
+                    (json_int_t)stats.unacked_bytes, "rtt_us", (json_int_t)(stats.rtt_ns / 1000),
+                    "sent_bytes", (json_int_t)sent);
     if (f->trouble[0] != '\0' && !up) {
         (void)json_object_set_new(out, "trouble", json_string(f->trouble));
     }

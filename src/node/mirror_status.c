@@ -6,14 +6,14 @@ static json_t *status_far(struct node_mirror *r, const struct node_far *f)
 {
     const struct mirror_site *s = &r->m.sites[f->index];
     json_t *out = node_far_status(f, f->up && s->up);
+    uint64_t clock = s->clock + s->offset;
 
     (void)json_object_update_new(
-        out,
-        json_pack("{s:I, s:I, s:b, s:I, s:I, s:b}", "clock", (json_int_t)(s->clock + s->offset),
-                  "announced", (json_int_t)s->announced, "left_out", (int)s->left_out,
-                  "waiting_bytes", (json_int_t)mirror_waiting_bytes(&r->m, f->index), "delivery",
-                  (json_int_t)node_drain_of(f)->busy_bytes_per_s, "announcing",
-                  (int)node_drain_of(f)->raises));
+        out, json_pack("{s:I, s:I, s:b, s:I, s:I, s:b}", "clock", (json_int_t)clock, "announced",
+                       (json_int_t)s->announced, "left_out", (int)s->left_out, "waiting_bytes",
+                       (json_int_t)mirror_waiting_bytes(&r->m, f->index), "delivery",
+                       (json_int_t)node_drain_of(f)->busy_bytes_per_s, "announcing",
+                       (int)node_drain_of(f)->raises));
     return out;
 }
 

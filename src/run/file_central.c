@@ -466,6 +466,7 @@ static enum err central_plan_read(const struct central_plan_reader *p)
     struct file_path path;
     enum err rc = central_plan_site(p, "server", &c->centre);
 
+    CHECK(rc != OK || c->centre < f->parts_count);
     if (rc == OK && (c->no_centre >> c->centre & 1) != 0) {
         (void)central_plan_find(p, &path, "server");
         rc = file_fail(p->r, ERR_MALFORMED, path.chars, "'%s' may not be the centre",
@@ -478,7 +479,7 @@ static enum err central_plan_read(const struct central_plan_reader *p)
     }
     c->ways = rc == OK ? run_arena_alloc(p->r->arena, f->parts_count, sizeof(*c->ways)) : NULL;
     rc = rc == OK && c->ways == NULL ? ERR_NOMEM : rc;
-    for (uint32_t i = 0; rc == OK && i < flows->count; i++) {
+    for (uint32_t i = 0; rc == OK && flows != NULL && i < flows->count; i++) {
         rc = central_way(p, i);
     }
     for (uint32_t i = 0; rc == OK && i < f->parts_count; i++) {

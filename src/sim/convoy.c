@@ -178,7 +178,8 @@ static void convoy_choose_between(struct convoy *f, struct rng *rng)
 static float convoy_update(const struct convoy_site *s, uint32_t rank, uint32_t table,
                            uint32_t element)
 {
-    uint64_t mixed = (s->convoy->config.seed * 31 + s->index * 7 + rank) * 131 + table * 61;
+    uint64_t mixed =
+        (s->convoy->config.seed * 31 + s->index * UINT64_C(7) + rank) * 131 + table * UINT64_C(61);
 
     return (float)(((mixed + element) * UINT64_C(0x9E3779B97F4A7C15) >> 33) % 23) - 9;
 }
@@ -186,7 +187,7 @@ static float convoy_update(const struct convoy_site *s, uint32_t rank, uint32_t 
 /* Does it touch a row of the second table? Some touch none. */
 static bool convoy_touches(const struct convoy_site *s, uint32_t rank, uint32_t row)
 {
-    uint64_t mixed = s->convoy->config.seed * 131 + s->index * 17 + rank * 5;
+    uint64_t mixed = s->convoy->config.seed * 131 + s->index * UINT64_C(17) + rank * UINT64_C(5);
     uint64_t most = (mixed * UINT64_C(0x9E3779B97F4A7C15) >> 40) % 4;
 
     return ((mixed + row) * UINT64_C(0x9E3779B97F4A7C15) >> 40) % 5 < most;

@@ -655,7 +655,7 @@ static enum err read_shared(struct read *r)
     }
     /* One of both is not the default. */
     (void)snprintf(path.chars, sizeof(path.chars), "links[%u]",
-                   (r->entries[a][b] != 0 ? r->entries[a][b] : r->entries[b][a]) - 1);
+                   (r->entries[a][b] != 0 ? r->entries[a][b] : r->entries[b][a]) - 1U);
     return read_fail(r, ERR_MALFORMED, path.chars, NULL,
                      "has %s from %s to %s and %s back, but with \"duplex\": \"shared\" there is "
                      "one rate for both",
