@@ -215,7 +215,11 @@ static void cluster_take_rules(struct cluster_links *c, const json_t *central)
 {
     const json_t *no_centre = json_object_get(central, "no_centre");
     const json_t *no_relay = json_object_get(central, "no_relay");
+    double reserve = json_number_value(json_object_get(central, "reserve"));
 
+    if (reserve > 0 && reserve < 1) {
+        c->reserve = reserve;
+    }
     for (size_t i = 0; i < CLUSTER_SITES_MAX; i++) {
         uint32_t site = cluster_numbered(c, central, json_array_get(no_centre, i));
 

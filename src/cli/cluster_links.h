@@ -43,6 +43,7 @@ struct cluster_links {
     uint32_t count;       /* Of sites; zero before the first report. */
     uint32_t first;       /* Whose report was the first. */
     bool central;         /* They are around a centre, and joined by some links only. */
+    double reserve;       /* Part of each link that their plans leave to others. */
     bool shared;          /* Both directions of a link share its rate. */
     uint64_t round_bytes; /* Of a round of sites; zero: not known. */
     struct cluster_site sites[CLUSTER_SITES_MAX]; /* By name. */

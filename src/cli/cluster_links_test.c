@@ -274,10 +274,12 @@ static void test_who_may_not_be_the_centre_or_pass_on_is_known(void **state)
     struct cluster_links *c = cluster_of(
         (const char *[]){"a", "b"},
         (const char *[]){REPORT("a", CENTRAL("[0, 1, 1, 10]", ", 'no_centre': [1, 99, -1, 'x', 3], "
-                                                              "'no_relay': [0]")),
-                         REPORT("b", CENTRAL("[0, 1, 1, 10]", ", 'no_centre': {}")), NULL});
+                                                              "'no_relay': [0], 'reserve': 0.25")),
+                         REPORT("b", CENTRAL("[0, 1, 1, 10]", ", 'no_centre': {}, 'reserve': 7")),
+                         NULL});
 
     (void)state;
+    assert_true(c->reserve == 0.25);
     for (uint32_t i = 0; i < c->count; i++) {
         assert_int_equal(c->sites[i].no_centre, i == 1 || i == 3);
         assert_int_equal(c->sites[i].no_relay, i == 0);

@@ -89,6 +89,11 @@ static enum cli_exit network_rules(struct cli_place *p, const struct cluster_lin
     }
     network_rule(p, links, false, p->no_server);
     network_rule(p, links, true, p->no_relay);
+    if (links->reserve > 0 && cli_text(p->ctx, "reserve") == NULL) {
+        p->problem.reserve = links->reserve;
+        topo_graph_note(p->graph, "the sites are told to leave %g%% of each link to others",
+                        links->reserve * 100);
+    }
     return CLI_DONE;
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BETWEEN_NUMBER_BYTES = 32 };
+
 void node_between_init(struct node_between *b)
 {
     *b = (struct node_between){
@@ -103,6 +105,9 @@ static enum err between_check_central(const struct node_between *b, const struct
                             "rounds around a centre have all workers of all sites in them: they go "
                             "with barrier bsp, and site %s has %s",
                             site->name, site->sync.policy->name);
+    }
+    if (!(b->reserve >= 0 && b->reserve < 1)) {
+        return err_text_set(text, ERR_INVALID, "a reserve is 0 to below 1 of each link");
     }
     if ((b->no_centre & all) == all) {
         return err_text_set(text, ERR_INVALID, "no site may be the centre: allow one");
@@ -201,32 +206,39 @@ static json_t *between_sites(const struct node_between *b, const struct node_sit
     return out;
 }
 
-json_t *node_between_to_json(const struct node_between *b, const struct node_site *site)
+/* In as few digits as say all of it. */
+static const char *between_number(float value, char *out)
 {
-    char filter[CODEC_FILTER_TEXT_BYTES];
-    char threshold[32];
-
-    codec_filter_print(&b->filter, filter, sizeof(filter));
-    for (int digits = 1; digits <= 9; digits++) { /* As few as say all of it. */
-        (void)snprintf(threshold, sizeof(threshold), "%.*g", digits, (double)b->threshold);
-        if (strtof(threshold, NULL) == b->threshold) {
+    for (int digits = 1; digits <= 9; digits++) {
+        (void)snprintf(out, BETWEEN_NUMBER_BYTES, "%.*g", digits, (double)value);
+        if (strtof(out, NULL) == value) {
             break;
         }
     }
+    return out;
+}
+
+json_t *node_between_to_json(const struct node_between *b, const struct node_site *site)
+{
+    char filter[CODEC_FILTER_TEXT_BYTES];
+    char number[BETWEEN_NUMBER_BYTES];
+
+    codec_filter_print(&b->filter, filter, sizeof(filter));
     if (b->central) {
         return json_pack(
-            "{s:o, s:i, s:i, s:s, s:b, s:o, s:o}", "sites", between_sites(b, site, UINT64_MAX),
+            "{s:o, s:i, s:i, s:s, s:b, s:s, s:o, s:o}", "sites", between_sites(b, site, UINT64_MAX),
             "lanes", (int)site->lanes, "shards", (int)site->shards, "deliver", "central",
-            "fixed_order", (int)site->sync.fixed_order, "no_centre",
+            "fixed_order", (int)site->sync.fixed_order, "reserve",
+            between_number((float)b->reserve, number), "no_centre",
             between_sites(b, site, b->no_centre), "no_relay", between_sites(b, site, b->no_relay));
     }
-    return json_pack("{s:o, s:i, s:i, s:s, s:s, s:s, s:s, s:I, s:b, s:b, s:o}", "sites",
-                     between_sites(b, site, UINT64_MAX), "lanes", (int)site->lanes, "shards",
-                     (int)site->shards, "deliver", "all", "significance", filter, "grain",
-                     codec_grain_name(b->filter.grain), "threshold", threshold, "staleness",
-                     b->staleness == MIRROR_UNBOUNDED ? (json_int_t)-1 : (json_int_t)b->staleness,
-                     "barrier", (int)b->barrier, "mean", (int)b->mean, "groups",
-                     between_groups(b, site));
+    return json_pack(
+        "{s:o, s:i, s:i, s:s, s:s, s:s, s:s, s:I, s:b, s:b, s:o}", "sites",
+        between_sites(b, site, UINT64_MAX), "lanes", (int)site->lanes, "shards", (int)site->shards,
+        "deliver", "all", "significance", filter, "grain", codec_grain_name(b->filter.grain),
+        "threshold", between_number(b->threshold, number), "staleness",
+        b->staleness == MIRROR_UNBOUNDED ? (json_int_t)-1 : (json_int_t)b->staleness, "barrier",
+        (int)b->barrier, "mean", (int)b->mean, "groups", between_groups(b, site));
 }
 
 /* As people write it; the caller frees it. NULL: it is not there, or no memory. */

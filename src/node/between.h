@@ -90,6 +90,7 @@ struct node_between {
     bool shared;             /* Both directions of a link share its rate. */
     uint64_t no_centre;      /* Bits of sites that may not be the centre, ... */
     uint64_t no_relay;       /* ... or pass on what is for others. */
+    double reserve;          /* Part of each link that plans leave to others, 0 to below 1. */
     double move_gain;        /* The centre moves if rounds become shorter by more than this part. */
     uint32_t change_percent; /* Links that change by more make another plan; zero: the default. */
     struct node_other_site *others;

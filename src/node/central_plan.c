@@ -357,7 +357,7 @@ double node_central_round_s(const struct node_central *r)
                     flows += (a == i && b == k) || (a == k && b == i);
                 }
             }
-            one_s = flows * bytes / plan_rate(r, i, k);
+            one_s = flows * bytes / (plan_rate(r, i, k) * (1 - r->between->reserve));
             time_s = one_s > time_s ? one_s : time_s;
         }
     }
@@ -384,6 +384,7 @@ static enum err plan_make(const struct node_central *r, const struct links_wish 
     struct plan_place_problem problem = {.bytes = node_central_bytes(r),
                                          .model = PLAN_PLACE_PIPELINED,
                                          .duplex = plan_duplex(r),
+                                         .reserve = r->between->reserve,
                                          .paths = PLAN_PLACE_AUTO,
                                          .server = PLAN_PLACE_NOWHERE,
                                          .no_server = no_server,

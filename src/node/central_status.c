@@ -195,6 +195,7 @@ static json_t *status_central(struct node_central *r)
                     node_central_bytes(r), "round_s", planned ? node_central_round_s(r) : 0.0,
                     "stats", status_stats(r));
     if (r->lane->config.number == 0) { /* All lanes know the same. */
+        (void)json_object_set_new(out, "reserve", json_real(r->between->reserve));
         (void)json_object_set_new(out, "no_centre", status_bits(r, r->between->no_centre));
         (void)json_object_set_new(out, "no_relay", status_bits(r, r->between->no_relay));
         status_links(r, out);

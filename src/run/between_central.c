@@ -82,6 +82,7 @@ void run_between_central(const struct run_file *f, uint32_t site, struct node_li
     out->shared = c->shared;
     out->no_centre = central_bits(f, c->no_centre);
     out->no_relay = central_bits(f, c->no_relay);
+    out->reserve = c->reserve;
     out->move_gain = c->move_gain;
     out->change_percent = (uint32_t)(c->replan * 100 + 0.5);
     for (uint32_t i = 0, k = 0; i < f->sites_count; i++) {

@@ -120,6 +120,7 @@ struct run_central {
     uint32_t no_relay_count;
     uint64_t no_centre; /* Bits of sites: all but the one that was named, or those that are. */
     uint64_t no_relay;
+    double reserve; /* Part of each link that plans leave to others. */
     double move_gain;
     double replan;
     struct run_join *joins;

@@ -26,7 +26,7 @@ static enum err central_keys(const struct file_reader *r)
 {
     static const char *const theirs[] = {"significance", "library", "grain", "threshold", "goal",
                                          "staleness",    "barrier", "fresh", "weight",    "groups"};
-    static const char *const ours[] = {"centre",    "no_centre", "no_relay",
+    static const char *const ours[] = {"centre",    "no_centre", "no_relay", "reserve",
                                        "move_gain", "replan",    "plan"};
     bool central = r->f->between.preset == RUN_CENTRAL;
     const char *const *names = central ? theirs : ours;
@@ -117,6 +117,21 @@ static enum err central_may(struct file_reader *r)
                          "names all sites: one of them must be the centre");
     }
     return rc;
+}
+
+/* Without a word the plan's own, if there is one. */
+static enum err central_spare(struct file_reader *r, const char *key)
+{
+    const struct run_yaml *node = file_find(r, key);
+    double *part = &r->f->between.central.reserve;
+
+    if (node != NULL && (node->kind != RUN_YAML_TEXT || !file_read_part(node->chars, part) ||
+                         !(*part >= 0 && *part < 1))) {
+        return file_fail(r, ERR_MALFORMED, key,
+                         "has to be the part of each link that plans leave to others, from 0 to "
+                         "below 1, or a percentage, such as 5%%");
+    }
+    return OK;
 }
 
 static enum err central_gain(struct file_reader *r)
@@ -496,6 +511,7 @@ static enum err central_plan_beside(struct file_reader *r, const char *chars)
 {
     struct file_reader its = *r;
     const struct central_plan_reader p = {.r = &its, .at = ""};
+    bool said = file_find(r, "between.reserve") != NULL;
     struct text bytes = {0};
     struct err_text why = {""};
     const char *path = chars;
@@ -521,6 +537,9 @@ static enum err central_plan_beside(struct file_reader *r, const char *chars)
     }
     if (rc == OK) {
         rc = central_plan_read(&p);
+    }
+    if (rc == OK && !said) {
+        rc = central_spare(&its, "reserve");
     }
     text_deinit(&bytes);
     return rc;
@@ -557,6 +576,10 @@ enum err file_central(struct file_reader *r)
     rc = c->joins == NULL ? ERR_NOMEM : central_goes_with(r);
     if (rc == OK) {
         rc = central_may(r);
+    }
+    if (rc == OK) {
+        c->reserve = 0;
+        rc = central_spare(r, "between.reserve");
     }
     if (rc == OK) {
         rc = central_gain(r);
@@ -631,7 +654,9 @@ void file_print_central(const struct run_file *f, double factor, struct text *ou
         central_print_sites(f, "no_centre", c->no_centre, out);
     }
     central_print_sites(f, "no_relay", c->no_relay, out);
-    text_add(out, "  move_gain: ");
+    text_add(out, "  reserve: ");
+    topo_print_number(c->reserve, out);
+    text_add(out, "\n  move_gain: ");
     topo_print_number(c->move_gain, out);
     text_add(out, "\n  replan: ");
     topo_print_number(c->replan, out);

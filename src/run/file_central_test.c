@@ -75,7 +75,7 @@ static void test_sites_are_joined_as_the_map_says_at_the_slower_rate(void **stat
     assert_false(west->others[0].far);
     assert_true(west->others[1].far && west->others[2].far);
     assert_int_equal(west->plan.epoch, 0);
-    assert_true(west->move_gain == 0.1);
+    assert_true(west->move_gain == 0.1 && west->reserve == 0);
     assert_int_equal(west->change_percent, 25);
     assert_int_equal(west->away_ns, INT64_C(5000000000));
     assert_int_equal(west->no_centre, 0);
@@ -86,9 +86,9 @@ static void test_sites_are_joined_as_the_map_says_at_the_slower_rate(void **stat
 
 static void test_who_may_be_the_centre_and_pass_on_is_told(void **state)
 {
-    struct run_file *f =
-        testing_parse(FILE_OF("between: {preset: central, no_centre: [west, mid],\n"
-                              "          no_relay: [north], move_gain: 25%, replan: 7%}\n"));
+    struct run_file *f = testing_parse(
+        FILE_OF("between: {preset: central, no_centre: [west, mid],\n"
+                "          no_relay: [north], move_gain: 25%, replan: 7%, reserve: 5%}\n"));
     struct run_betweens *b = create(f);
 
     (void)state;
@@ -96,6 +96,7 @@ static void test_who_may_be_the_centre_and_pass_on_is_told(void **state)
         assert_int_equal(run_between_at(b, i)->no_centre, 1 << WEST | 1 << MID);
         assert_int_equal(run_between_at(b, i)->no_relay, 1 << NORTH);
         assert_true(run_between_at(b, i)->move_gain == 0.25);
+        assert_true(run_between_at(b, i)->reserve == 0.05);
         assert_int_equal(run_between_at(b, i)->change_percent, 7);
     }
     run_betweens_destroy(b);
@@ -152,11 +153,12 @@ static void test_rates_of_plans_are_those_of_the_map(void **state)
 static void test_a_plan_may_be_another_file(void **state)
 {
     static const char plan[] =
-        "{\"schema\":1,\"server\":\"east\",\"time_s\":1.5,\"optimal\":true,\n"
+        "{\"schema\":1,\"server\":\"east\",\"time_s\":1.5,\"reserve\":0.1,\"optimal\":true,\n"
         " \"flows\":[{\"from\":\"mid\",\"path\":[\"mid\",\"east\"],\"mbps\":20},\n"
         "  {\"from\":\"r-west\",\"path\":[\"r-west\",\"mid\",\"east\"],\"mbps\":20.0},\n"
         "  {\"from\":\"north\",\"path\":[\"north\",\"east\"]}],\"candidates\":[]}\n";
     static const char yaml[] = FILE_OF("between: {preset: central, plan: p.json}\n");
+    static const char other[] = FILE_OF("between: {preset: central, plan: p.json, reserve: 0}\n");
     char folder[] = "/tmp/strait-central-XXXXXX", path[64];
     struct err_text text = {""};
     struct run_file *f = NULL;
@@ -174,7 +176,12 @@ static void test_a_plan_may_be_another_file(void **state)
     }
     b = create(f);
     expect_plan(&run_between_at(b, 0)->plan, 1);
+    assert_true(run_between_at(b, 0)->reserve == 0.1);
     run_betweens_destroy(b);
+    run_file_free(f);
+    f = NULL; /* What the run file says counts. */
+    assert_int_equal(run_file_parse("r.yaml", folder, other, strlen(other), &f, &text), OK);
+    assert_true(f->between.central.reserve == 0);
     run_file_free(f);
     assert_int_equal(unlink(path), 0);
     f = NULL;
@@ -189,7 +196,8 @@ static void test_printing_is_reading_backwards(void **state)
 {
     static const char *const betweens[] = {
         "between: {preset: central}\n",
-        "between: {preset: central, centre: mid, no_relay: [mid], move_gain: 0, streams: 2}\n",
+        "between: {preset: central, centre: mid, no_relay: [mid], move_gain: 0, streams: 2,\n"
+        "          reserve: 0.125}\n",
         "links: {scale: 1/3}\n"
         "between:\n  preset: central\n  no_centre: [west]\n  away: 5s\n  leave_out: any\n" PLAN,
     };
@@ -213,6 +221,7 @@ static void test_printing_is_reading_backwards(void **state)
         assert_int_equal(again->between.central.centre, f->between.central.centre);
         assert_int_equal(again->between.central.no_centre, f->between.central.no_centre);
         assert_int_equal(again->between.central.no_relay, f->between.central.no_relay);
+        assert_true(again->between.central.reserve == f->between.central.reserve);
         text_deinit(&one);
         text_deinit(&two);
         run_file_free(again);
@@ -228,6 +237,7 @@ static void expect_same(const struct node_between *a, const struct node_between 
     assert_memory_equal(&a->plan, &b->plan, sizeof(a->plan));
     assert_int_equal(a->no_centre, b->no_centre);
     assert_int_equal(a->no_relay, b->no_relay);
+    assert_true(a->reserve == b->reserve);
     assert_true(a->move_gain == b->move_gain && a->change_percent == b->change_percent);
     assert_int_equal(a->others_count, b->others_count);
     for (uint32_t i = 0; i < a->others_count; i++) {
@@ -311,6 +321,12 @@ static const struct wrong wrongs[] = {
     {"between: {preset: central, replan: 0}\n", "11:36: between.replan: has to be a part of a "
                                                 "link's rate, from 1% to 1000%, such as 25%: when "
                                                 "it changes by more, another plan is made"},
+    {"between: {preset: central, reserve: 1}\n",
+     "11:37: between.reserve: has to be the part of each link that plans leave to others, from 0 "
+     "to below 1, or a percentage, such as 5%"},
+    {"between: {preset: central, reserve: [1]}\n",
+     "11:37: between.reserve: has to be the part of each link that plans leave to others, from 0 "
+     "to below 1, or a percentage, such as 5%"},
     {"between: {preset: central, move_gain: 1}\n",
      "11:39: between.move_gain: has to be a part of a round's time, from 0 to below 1, or a "
      "percentage, such as 10%"},

@@ -131,6 +131,7 @@ static const cyaml_schema_field_t schema_between_fields[] = {
     CYAML_FIELD_SEQUENCE_COUNT("no_relay", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                                struct run_between, central.no_relay_names, central.no_relay_count,
                                &schema_site_name, 0, MIRROR_SITES_MAX),
+    CYAML_FIELD_IGNORE("reserve", OPTIONAL),
     CYAML_FIELD_IGNORE("move_gain", OPTIONAL),
     CYAML_FIELD_IGNORE("replan", OPTIONAL),
     CYAML_FIELD_IGNORE("plan", OPTIONAL),

@@ -397,7 +397,7 @@ static const struct wrong wrong_sites[] = {
     {BETWEEN, "between: {colour: 3}",
      "6:11: between.colour: no such key: there are preset, significance, grain, library, "
      "threshold, goal, staleness, barrier, fresh, weight, streams, away, leave_out, groups, "
-     "centre, no_centre, no_relay, move_gain, replan, plan"},
+     "centre, no_centre, no_relay, reserve, move_gain, replan, plan"},
     {BETWEEN, "between: {significance: custom mine}",
      "6:25: between.significance: needs the library that has 'strait_significance_mine': write "
      "'library: PATH' beside it"},

@@ -96,12 +96,13 @@ static const char *region_name(const struct topo_graph *g, uint32_t node)
 }
 
 /* A run file with one worker in each region, and the best plan of all. */
-static void plan_yaml(const struct topo *t, double bytes, double scale, struct text *out,
-                      double *time_s)
+static void plan_yaml(const struct topo *t, double bytes, double scale, double reserve,
+                      struct text *out, double *time_s)
 {
     struct plan_place_problem problem = {.bytes = bytes,
                                          .model = PLAN_PLACE_PIPELINED,
                                          .duplex = topo_duplex(t),
+                                         .reserve = reserve,
                                          .paths = PLAN_PLACE_AUTO,
                                          .server = PLAN_PLACE_NOWHERE};
     const struct plan_place_effort effort = {.method = PLAN_PLACE_EXACT, .draws = 50, .seed = 1};
@@ -122,8 +123,9 @@ static void plan_yaml(const struct topo *t, double bytes, double scale, struct t
     for (uint32_t i = 0; i < topo_regions(t); i++) {
         text_addf(out, "  - {region: %s}\n", topo_region_at(t, i)->name);
     }
-    text_addf(out, "between:\n  preset: central\n  plan:\n    server: %s\n    flows:\n",
-              region_name(g, answer.server));
+    text_addf(out,
+              "between:\n  preset: central\n  reserve: %g\n  plan:\n    server: %s\n    flows:\n",
+              reserve, region_name(g, answer.server));
     for (uint32_t i = 0; i < answer.flows_count; i++) {
         const struct plan_place_flow *f = &answer.flows[i];
 
@@ -141,7 +143,7 @@ static void plan_yaml(const struct topo *t, double bytes, double scale, struct t
     topo_graph_free(g);
 }
 
-static void expect_planned_time(const char *name, enum topo_duplex duplex)
+static void expect_planned_time(const char *name, enum topo_duplex duplex, double reserve)
 {
     struct err_text text = {""};
     struct topo *t = NULL;
@@ -154,13 +156,13 @@ static void expect_planned_time(const char *name, enum topo_duplex duplex)
     }
     topo_duplex_set(t, duplex);
     assert_int_equal(text_init(&yaml, 1 << 18), OK);
-    plan_yaml(t, 2e9, 0.003, &yaml, &time_s);
+    plan_yaml(t, 2e9, 0.003, reserve, &yaml, &time_s);
     assert_false(yaml.failed);
     run_yaml(yaml.chars, &s);
     took_s = (s.ended_s[5] - s.ended_s[2]) / 3;
-    print_message("%s, %s: planned %.3f s, took %.3f s (%+.1f %%)\n", strrchr(name, '/') + 1,
-                  duplex == TOPO_DUPLEX_FULL ? "full" : "shared", time_s, took_s,
-                  (took_s / time_s - 1) * 100);
+    print_message("%s, %s, %g %% left: planned %.3f s, took %.3f s (%+.1f %%)\n",
+                  strrchr(name, '/') + 1, duplex == TOPO_DUPLEX_FULL ? "full" : "shared",
+                  reserve * 100, time_s, took_s, (took_s / time_s - 1) * 100);
     assert_true(fabs(took_s / time_s - 1) < 0.05);
     assert_int_equal(s.plans, 1);
     text_deinit(&yaml);
@@ -170,11 +172,12 @@ static void expect_planned_time(const char *name, enum topo_duplex duplex)
 static void test_a_run_takes_the_time_that_its_plan_says(void **state)
 {
     (void)state;
-    expect_planned_time(STRAIT_SOURCE_DIR "/topologies/internet2.json", TOPO_DUPLEX_SHARED);
+    expect_planned_time(STRAIT_SOURCE_DIR "/topologies/internet2.json", TOPO_DUPLEX_SHARED, 0);
     if (is_long()) {
-        expect_planned_time(STRAIT_SOURCE_DIR "/topologies/internet2.json", TOPO_DUPLEX_FULL);
-        expect_planned_time(STRAIT_SOURCE_DIR "/topologies/b4.json", TOPO_DUPLEX_FULL);
-        expect_planned_time(STRAIT_SOURCE_DIR "/topologies/b4.json", TOPO_DUPLEX_SHARED);
+        expect_planned_time(STRAIT_SOURCE_DIR "/topologies/internet2.json", TOPO_DUPLEX_FULL, 0);
+        expect_planned_time(STRAIT_SOURCE_DIR "/topologies/b4.json", TOPO_DUPLEX_FULL, 0);
+        expect_planned_time(STRAIT_SOURCE_DIR "/topologies/b4.json", TOPO_DUPLEX_FULL, 0.05);
+        expect_planned_time(STRAIT_SOURCE_DIR "/topologies/b4.json", TOPO_DUPLEX_SHARED, 0);
     }
 }
 
@@ -298,6 +301,30 @@ static void test_a_cut_means_another_plan_and_its_end_the_best_one_again(void **
     assert_true(round_at(&s, 1e9) < 1.1 * round_at(&s, 5));
 }
 
+/* The plans that sites make on their own too. */
+static void test_every_plan_leaves_to_others_what_it_is_told_to(void **state)
+{
+    static const double at_s[] = {5, 20, 1e9}; /* Before the cut, in it, and behind it. */
+    struct seen all, half;
+
+    (void)state;
+    run_yaml(RING FIVE "between: {preset: central, away: 60s}\n" MOVE(
+                 "80") "faults: [at 5s cut b c for 15s]\n",
+             &all);
+    run_yaml(RING FIVE "between: {preset: central, away: 60s, reserve: 50%}\n" MOVE(
+                 "40") "faults: [at 5s cut b c for 15s]\n",
+             &half);
+    expect_exact(&half, 40, 5);
+    assert_true(half.plans >= 2);
+    for (size_t i = 0; i < 3; i++) {
+        double ratio = round_at(&half, at_s[i]) / round_at(&all, at_s[i]);
+
+        print_message("before %g s: rounds of %.2f s and %.2f s\n", at_s[i],
+                      round_at(&all, at_s[i]), round_at(&half, at_s[i]));
+        assert_true(ratio > 1.6 && ratio < 2.2);
+    }
+}
+
 static void test_a_link_that_is_slow_is_left_and_tried_again(void **state)
 {
     struct seen s;
@@ -411,6 +438,7 @@ int main(void)
         cmocka_unit_test(test_a_cut_means_another_plan_and_its_end_the_best_one_again),
     };
     const struct CMUnitTest more[] = {
+        cmocka_unit_test(test_every_plan_leaves_to_others_what_it_is_told_to),
         cmocka_unit_test(test_a_link_that_is_slow_is_left_and_tried_again),
         cmocka_unit_test(test_sites_may_fail_the_centre_too),
         cmocka_unit_test(test_all_sites_go_on_from_checkpoints),

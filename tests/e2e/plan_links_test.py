@@ -227,9 +227,9 @@ def test_settings_that_do_not_go_together(strait, error, options, words):
 class Around(Cluster):
     """In a line, with west in the middle."""
 
-    def __init__(self, site):
+    def __init__(self, site, more=""):
         super().__init__(site)
-        self.write("sites.yaml", "between: {preset: central}\nlinks:\n"
+        self.write("sites.yaml", "between: {preset: central%s}\nlinks:\n" % more +
                    "  - {a: east, b: west, rate: 100mbit}\n  - {a: west, b: north, rate: 50mbit}\n")
 
 
@@ -249,6 +249,20 @@ def test_sites_around_a_centre_have_the_links_that_their_file_names(site):
     assert any(n.startswith("a round of the sites has 800 kB") for n in answer["notes"])
     assert {len(f["path"]) for f in answer["flows"]} <= {2, 3}
     assert not any({"east", "north"} <= {x["a"], x["b"]} for x in answer["links"])
+
+
+def test_plans_for_sites_around_a_centre_keep_what_these_are_told(site):
+    fleet = Around(site, ", no_centre: [west], reserve: 20%")
+    for n in NAMES:
+        fleet.start(n)
+    fleet.join(NAMES)
+    until(lambda: (n := fleet.links("east")) and len(n["links"]) == 2)
+    ask = ["--join", fleet.first("east"), "--insecure", "-q"]
+    answer = place(site.strait, *ask)
+    assert answer["reserve"] == 0.2 and answer["server"] != "west"
+    assert "the sites are told to leave 20% of each link to others" in answer["notes"]
+    assert all(x["used_mbps"] <= 0.81 * x["mbps"] for x in answer["links"])
+    assert place(site.strait, *ask, "--reserve", "0")["reserve"] == 0
 
 
 def test_around_a_centre_others_have_heard_of_a_site_that_does_not_answer(site):
