@@ -148,6 +148,7 @@ static void convoy_choose_between(struct convoy *f, struct rng *rng)
     b.central = true;
     b.away_ns = (int64_t)(1 + rng_below(rng, 10)) * 200000000;
     b.streams = (uint16_t)(1 + rng_below(rng, 3));
+    b.reserve = (double)(f->config.seed % 3) * 0.2;
     convoy_plan(f, (uint32_t)rng_below(rng, f->sites_count), &b.plan);
     if (rng_below(rng, 2) == 0) {
         for (uint32_t i = 0; i < f->sites_count; i++) {
