@@ -129,8 +129,12 @@ void node_mirror_changed(struct node_mirror *r)
 
 enum err node_mirror_keep_room(struct node_mirror *r, uint32_t payload_bytes)
 {
-    return r->journal == NULL
-               ? OK
+    if (r->journal == NULL) {
+        return OK;
+    }
+    node_mirror_keep_tables(r); /* One that was just made, before the first piece of it. */
+    return r->tables_kept < r->lane->next_table
+               ? ERR_NOMEM
                : journal_room(r->journal, KEEP_TOOK_BYTES + KEEP_MADE_BYTES +
                                               WIRE_RANGES_MAX * KEEP_RANGE_BYTES + payload_bytes);
 }

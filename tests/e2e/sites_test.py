@@ -120,6 +120,24 @@ def test_a_server_that_is_killed_comes_back_and_nothing_is_lost(two):
     two.agree(two.names)
 
 
+def test_pieces_that_came_before_their_table_outlive_the_server(two):
+    """They are taken with the table, before any checkpoint: the journal has the table first."""
+    options = {n: ("--store", f"kept-{n}", "--checkpoint-every", "1000") for n in two.names}
+    for n in two.names:
+        two.start(n, *options[n])
+    two.join(["east"])
+    two.rounds(["east"], 3)
+    until(lambda: all(s["sent_bytes"] > 4 * 400 and s["unacked_bytes"] == 0
+                      for s in two.other("east", "west")))
+    two.join(["west"])
+    two.agree(two.names)
+    until(lambda: all(b["log_bytes"] == 0 for b in two.between("east")))  # It is stored there.
+    two.servers["west"].kill()
+    two.start("west", *options["west"])
+    two.rounds(two.names, 2)
+    two.agree(two.names)
+
+
 def test_with_broadcast_a_server_that_is_killed_takes_a_copy(two):
     for n in two.names:
         two.start(n, "--delivery", "broadcast")
