@@ -14,10 +14,20 @@ pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(CBC REQUIRED cbc)
 find_library(STRAIT_CBC NAMES CbcSolver HINTS ${CBC_LIBRARY_DIRS} REQUIRED)
 find_library(STRAIT_CLP NAMES Clp HINTS ${CBC_LIBRARY_DIRS} REQUIRED)
-# Whoever only grows trees is not linked with the solvers, and does not load them.
-set(STRAIT_CBC_IF_USED
-    "-Wl,--push-state,--as-needed,${STRAIT_CBC},${STRAIT_CLP},--pop-state")
-# Likewise whoever reads no networks.
+find_library(STRAIT_OPENBLAS NAMES openblas HINTS ${OPENBLAS_LIBRARY_DIRS} REQUIRED)
+
+# Nobody is linked with solvers and linear algebra: they are loaded by these names when they are
+# first needed (base/dynlib.h).
+foreach(library CBC CLP OPENBLAS)
+    execute_process(COMMAND ${CMAKE_OBJDUMP} -p ${STRAIT_${library}}
+        OUTPUT_VARIABLE header OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    if(NOT header MATCHES "SONAME +([^ \n]+)")
+        message(FATAL_ERROR "${STRAIT_${library}} is not a shared library")
+    endif()
+    set(STRAIT_${library}_SONAME ${CMAKE_MATCH_1})
+endforeach()
+
+# Whoever reads no networks is not linked with expat.
 find_library(STRAIT_EXPAT NAMES expat HINTS ${EXPAT_LIBRARY_DIRS} REQUIRED)
 set(STRAIT_EXPAT_IF_USED "-Wl,--push-state,--as-needed,${STRAIT_EXPAT},--pop-state")
 find_package(OpenSSL 3.0 REQUIRED)

@@ -85,7 +85,9 @@ STRAIT_API const char *strait_last_error(const strait *s);
  *     {"join": "tls://eu.example.org:7000", "cert": "certs"}
  *
  *     join       where the site's first server is: tls://HOST:PORT, tcp://HOST:PORT, unix:PATH
- *     cert       folder with the certificate, key and authority ("strait cert issue" writes it)
+ *     cert       folder with the certificate, key and authority ("strait cert issue" writes it);
+ *                the key is kept out of core dumps, on OpenSSL's secure heap: an application that
+ *                wants one of its own size makes it first (CRYPTO_secure_malloc_init)
  *     name       whose certificate, if the folder has several; without TLS: what to be called
  *     site       without TLS: the site to name in greetings
  *     rank       number among the site's workers, 0 to 255; the site gives one if there is none

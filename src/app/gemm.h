@@ -9,10 +9,12 @@
 #ifndef APP_GEMM_H
 #define APP_GEMM_H
 
+#include "base/err.h"
+
 #include <stdint.h>
 
-/* Before the first product; again is harmless. */
-void app_gemm_setup(void);
+/* Load OpenBLAS: before the first product, by one thread; again is harmless. ERR_IO with @text. */
+MUST_USE enum err app_gemm_setup(struct err_text *text);
 
 /* C (m x n) = A (m x k) B (k x n), plus what C holds if @add is 1 (0: nothing is read of C). */
 void app_gemm(uint32_t m, uint32_t n, uint32_t k, const float *a, const float *b, float add,

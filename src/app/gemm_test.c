@@ -31,7 +31,7 @@ static int setup(void **state)
         a[i] = (float)(rng_unit(&r) * 2 - 1);
         b[i] = (float)(rng_unit(&r) * 2 - 1);
     }
-    app_gemm_setup();
+    assert_int_equal(app_gemm_setup(NULL), OK);
     return 0;
 }
 

@@ -1,6 +1,7 @@
 #include "app/image_job.h"
 
 #include "app/batch.h"
+#include "app/gemm.h"
 #include "app/image.h"
 #include "app/layer.h"
 #include "app/option.h"
@@ -131,6 +132,9 @@ static enum err image_job_fill(struct image_job *j, const struct app_config *c,
     }
     if (rc == OK) {
         rc = image_job_batch(j, c, text);
+    }
+    if (rc == OK) {
+        rc = app_gemm_setup(text);
     }
     if (rc == OK) {
         rc = app_stack_create(stack, &j->stack);

@@ -131,7 +131,6 @@ enum err app_stack_create(const struct app_stack_config *config, struct app_stac
         app_stack_destroy(s);
         return ERR_NOMEM;
     }
-    app_gemm_setup();
     *stack_out = s;
     return OK;
 }

@@ -43,7 +43,8 @@ struct app_stack_config {
 
 struct app_stack;
 
-/* ERR_NOMEM. A stack that does not fit together is the caller's mistake. */
+/* Call app_gemm_setup() first. ERR_NOMEM. A stack that does not fit together is the caller's
+ * mistake. */
 MUST_USE enum err app_stack_create(const struct app_stack_config *config,
                                    struct app_stack **stack_out);
 

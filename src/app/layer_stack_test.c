@@ -3,6 +3,7 @@
 
 #include "app/layer_stack.h"
 
+#include "app/gemm.h"
 #include "app/layer.h"
 #include "app/layer_testing.h"
 #include "base/mem.h"
@@ -41,6 +42,7 @@ static int setup(void **state)
     struct rng r;
 
     (void)state;
+    assert_int_equal(app_gemm_setup(NULL), OK);
     rng_init(&r, 3);
     for (uint32_t i = 0; i < IMAGES * SIDE * SIDE; i++) {
         images[i] = (float)(rng_unit(&r) * 2 - 1);

@@ -22,7 +22,7 @@ static struct rng rng;
 static int setup(void **state)
 {
     (void)state;
-    app_gemm_setup();
+    assert_int_equal(app_gemm_setup(NULL), OK);
     rng_init(&rng, 7);
     return 0;
 }

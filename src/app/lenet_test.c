@@ -1,6 +1,7 @@
 /* LeNet: against the naive network, alone and with others; what it learns; its options. The test
  * with Fashion-MNIST takes about a minute and runs if STRAIT_LONG is set, as in the clang stage. */
 
+#include "app/gemm.h"
 #include "app/idx_testing.h"
 #include "app/image_job_testing.h"
 #include "app/jobs.h"
@@ -44,6 +45,7 @@ static double linear_accuracy(uint32_t train, uint32_t tested, uint32_t clocks)
     uint32_t correct = 0;
     struct app_stack *s;
 
+    assert_int_equal(app_gemm_setup(NULL), OK);
     assert_int_equal(app_stack_create(&config, &s), OK);
     assert_int_equal(app_stack_elements(s), 7850);
     for (uint32_t t = 0; t < clocks + tested / 32; t++) {

@@ -41,6 +41,7 @@ struct buf_slab {
     uint64_t reserved_bytes; /* What it counts for in the pool. */
     uint32_t class_index;
     uint32_t used_count; /* Buffers that somebody holds, or that are not yet sorted in. */
+    bool leaving;        /* About to be given back to the system. */
     struct buf *bufs;
 };
 
@@ -216,6 +217,9 @@ static enum err buf_pool_grow(struct buf_pool *pool, uint32_t class_index)
     }
     slab->bufs = mem_calloc(count, sizeof(*slab->bufs));
     rc = slab->bufs == NULL ? ERR_NOMEM : buf_slab_map(slab, (size_t)count * bytes);
+    if (rc != OK && slab->bufs != NULL && pool->buffers_used > 0) {
+        rc = ERR_AGAIN; /* The system's limit is the pool's: what is held comes back. */
+    }
     if (rc != OK) {
         mem_free(slab->bufs);
         mem_free(slab);
@@ -228,6 +232,92 @@ static enum err buf_pool_grow(struct buf_pool *pool, uint32_t class_index)
     pool->slabs = slab;
     pool->bytes_reserved += slab->reserved_bytes;
     return OK;
+}
+
+static uint32_t buf_class_of(size_t bytes)
+{
+    uint32_t class_index = 0;
+
+    while (buf_class_bytes[class_index] < bytes) {
+        class_index++;
+    }
+    return class_index;
+}
+
+enum err buf_pool_reserve(struct buf_pool *pool, size_t size, uint32_t count, uint64_t more)
+{
+    struct buf_slab *before = pool->slabs;
+    struct buf *free_before;
+    uint32_t class_index;
+    uint64_t made = 0;
+    enum err rc = OK;
+
+    CHECK(buf_pool_is_mine(pool));
+    if (size > BUF_BYTES_MAX) {
+        return ERR_TOO_BIG;
+    }
+    class_index = buf_class_of(size);
+    free_before = pool->free[class_index];
+    pool->bytes_limit += more;
+    while (made < (uint64_t)count * buf_class_bytes[class_index] && rc == OK) {
+        rc = buf_pool_grow(pool, class_index);
+        made += rc == OK ? pool->slabs->reserved_bytes : 0;
+    }
+    if (rc == OK) {
+        return OK;
+    }
+    pool->free[class_index] = free_before; /* The new ones are before it. */
+    while (pool->slabs != before) {
+        struct buf_slab *slab = pool->slabs;
+
+        pool->slabs = slab->next;
+        pool->bytes_reserved -= slab->reserved_bytes;
+        buf_slab_free(slab);
+    }
+    pool->bytes_limit -= more;
+    return ERR_NOMEM;
+}
+
+/* Take the buffers of slabs that leave out of the free lists. */
+static void buf_pool_unlist(struct buf_pool *pool)
+{
+    for (uint32_t i = 0; i < BUF_CLASSES; i++) {
+        struct buf **link = &pool->free[i];
+
+        while (*link != NULL) {
+            if ((*link)->slab->leaving) {
+                *link = (*link)->next_free;
+            } else {
+                link = &(*link)->next_free;
+            }
+        }
+    }
+}
+
+void buf_pool_lower(struct buf_pool *pool, uint64_t less)
+{
+    uint64_t wanted = less < pool->bytes_limit ? pool->bytes_limit - less : 0;
+    struct buf_slab **link = &pool->slabs;
+
+    CHECK(buf_pool_is_mine(pool));
+    buf_pool_collect(pool);
+    for (struct buf_slab *slab = pool->slabs; slab != NULL && pool->bytes_reserved > wanted;
+         slab = slab->next) {
+        slab->leaving = slab->used_count == 0;
+        pool->bytes_reserved -= slab->leaving ? slab->reserved_bytes : 0;
+    }
+    buf_pool_unlist(pool);
+    while (*link != NULL) {
+        struct buf_slab *slab = *link;
+
+        if (slab->leaving) {
+            *link = slab->next;
+            buf_slab_free(slab);
+        } else {
+            link = &slab->next;
+        }
+    }
+    pool->bytes_limit = wanted > pool->bytes_reserved ? wanted : pool->bytes_reserved;
 }
 
 /* Take the buffers of an unused slab out of the free list. */
@@ -317,7 +407,7 @@ static enum err buf_pool_pick(struct buf_pool *pool, uint32_t class_index, struc
 
 enum err buf_take(struct buf_pool *pool, size_t headroom, size_t size, struct buf **buf_out)
 {
-    uint32_t class_index = 0;
+    uint32_t class_index;
     struct buf *b;
     enum err rc;
 
@@ -325,9 +415,7 @@ enum err buf_take(struct buf_pool *pool, size_t headroom, size_t size, struct bu
     if (size > BUF_BYTES_MAX || headroom > BUF_BYTES_MAX - size) {
         return ERR_TOO_BIG;
     }
-    while (buf_class_bytes[class_index] < headroom + size) {
-        class_index++;
-    }
+    class_index = buf_class_of(headroom + size);
     if (buf_class_bytes[class_index] > pool->bytes_limit) {
         return ERR_TOO_BIG;
     }

@@ -56,6 +56,16 @@ MUST_USE enum err buf_pool_create(uint64_t bytes_limit, struct buf_pool **pool_o
 /* Let it hold @more bytes more than before. Owner only. */
 void buf_pool_raise(struct buf_pool *pool, uint64_t more);
 
+/* Take memory for @count more buffers of @size bytes from the system now, and let the pool hold
+ * @more bytes more than before: what is reserved cannot be refused later. ERR_NOMEM: nothing has
+ * changed; ERR_TOO_BIG beyond the largest class. Owner only. */
+MUST_USE enum err buf_pool_reserve(struct buf_pool *pool, size_t size, uint32_t count,
+                                   uint64_t more);
+
+/* Let it hold @less bytes less, and give slabs that nobody uses back to the system; not less than
+ * is in slabs that somebody uses. Owner only. */
+void buf_pool_lower(struct buf_pool *pool, uint64_t less);
+
 /* Every buffer must have been given back. NULL is allowed. */
 void buf_pool_destroy(struct buf_pool *pool);
 
@@ -70,7 +80,8 @@ uint64_t buf_pool_free_bytes(struct buf_pool *pool);
 
 /* Take an empty buffer with @headroom bytes before and at least @size bytes of room after; the
  * first byte is aligned when @headroom is a multiple of BUF_ALIGN. The caller owns the one
- * reference. ERR_AGAIN at the pool's limit, ERR_TOO_BIG beyond the largest class or if the pool
+ * reference. ERR_AGAIN at the pool's limit, or where the system's is reached and somebody holds
+ * buffers that will come back, ERR_TOO_BIG beyond the largest class or if the pool
  * could never hold it, ERR_NOMEM. Owner only. */
 MUST_USE enum err buf_take(struct buf_pool *pool, size_t headroom, size_t size,
                            struct buf **buf_out);

@@ -397,6 +397,58 @@ static void test_random_takes_and_gives_keep_the_books(void **state)
     buf_pool_destroy(pool);
 }
 
+static void test_what_is_reserved_is_there_when_it_is_taken(void **state)
+{
+    enum { COUNT = 6, BYTES = 200 * 1024 };
+    struct buf_pool_stats before, after;
+    struct buf *held[COUNT];
+    struct buf_pool *pool;
+
+    (void)state;
+    assert_int_equal(buf_pool_create(1 << 20, &pool), OK);
+    assert_int_equal(buf_pool_reserve(pool, BYTES, COUNT, 4 << 20), OK);
+    buf_pool_stats(pool, &before);
+    assert_int_equal(before.bytes_limit, 5 << 20);
+    assert_true(before.bytes_reserved >= COUNT * BYTES);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(buf_take(pool, 0, BYTES, &held[i]), OK);
+    }
+    buf_pool_stats(pool, &after);
+    assert_int_equal(after.bytes_reserved, before.bytes_reserved);
+    buf_pool_lower(pool, 4 << 20); /* All of it is in use: it stays. */
+    buf_pool_stats(pool, &after);
+    assert_int_equal(after.bytes_limit, before.bytes_reserved);
+    give_all(held, COUNT);
+    buf_pool_lower(pool, 1 << 20);
+    buf_pool_stats(pool, &after);
+    assert_true(after.bytes_reserved <= after.bytes_limit && after.bytes_limit < 1 << 20);
+    assert_int_equal(buf_take(pool, 0, 100, &held[0]), OK);
+    buf_unref(held[0]);
+    buf_pool_destroy(pool);
+}
+
+static void test_a_reserve_that_fails_changes_nothing(void **state)
+{
+    struct buf_pool_stats before, after;
+    struct buf_pool *pool;
+    struct buf *b;
+
+    (void)state;
+    assert_int_equal(buf_pool_create(1 << 20, &pool), OK);
+    assert_int_equal(buf_take(pool, 0, 200 * 1024, &b), OK);
+    buf_pool_stats(pool, &before);
+    for (uint64_t k = 1; k <= 6; k++) { /* Two for each buffer. */
+        mem_fail_at(k, 1);
+        assert_int_equal(buf_pool_reserve(pool, 200 * 1024, 3, 2 << 20), ERR_NOMEM);
+        mem_fail_at(0, 0);
+        buf_pool_stats(pool, &after);
+        assert_memory_equal(&before, &after, sizeof(before));
+    }
+    assert_int_equal(buf_pool_reserve(pool, BUF_BYTES_MAX + 1, 1, 0), ERR_TOO_BIG);
+    buf_unref(b);
+    buf_pool_destroy(pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -413,6 +465,8 @@ int main(void)
         cmocka_unit_test(test_a_pool_moves_to_the_thread_that_adopts_it),
         cmocka_unit_test(test_allocation_k_fails_for_every_k),
         cmocka_unit_test(test_random_takes_and_gives_keep_the_books),
+        cmocka_unit_test(test_what_is_reserved_is_there_when_it_is_taken),
+        cmocka_unit_test(test_a_reserve_that_fails_changes_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

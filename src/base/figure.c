@@ -34,6 +34,17 @@ void figure_time(double seconds, struct text *out)
     }
 }
 
+void figure_value(double value, struct text *out)
+{
+    if (isnan(value)) {
+        text_add(out, "not a number");
+    } else if (isinf(value)) {
+        text_add(out, value < 0 ? "infinite, below zero" : "infinite");
+    } else {
+        text_addf(out, "%.4g", value);
+    }
+}
+
 void figure_number(double value, struct text *out)
 {
     if (isfinite(value)) {

@@ -73,12 +73,27 @@ static void test_what_is_no_number_is_a_dash(void **state)
     assert_string_equal(chars, "0.1235 --");
 }
 
+static void test_what_was_computed_and_is_no_number_is_called_so(void **state)
+{
+    (void)state;
+    begin();
+    figure_value(0.123456, &out);
+    text_add(&out, ", ");
+    figure_value(-NAN, &out);
+    text_add(&out, ", ");
+    figure_value(INFINITY, &out);
+    text_add(&out, ", ");
+    figure_value(-INFINITY, &out);
+    assert_string_equal(chars, "0.1235, not a number, infinite, infinite, below zero");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes_have_three_digits),
         cmocka_unit_test(test_times_have_the_units_of_their_size),
         cmocka_unit_test(test_what_is_no_number_is_a_dash),
+        cmocka_unit_test(test_what_was_computed_and_is_no_number_is_called_so),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

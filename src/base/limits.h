@@ -35,6 +35,28 @@ enum {
     LIMIT_SOURCE_BURST = 40,
     LIMIT_SOURCES = 1024, /* Sources remembered. */
 
+    /* Clocks of a worker beyond what its barrier takes now. Each clock takes a frame, so no correct
+     * one can have more of them under way than frames. */
+    LIMIT_CLOCKS_AHEAD = LIMIT_WINDOW_FRAMES,
+    LIMIT_TAP_CLOCKS = 64 * 1024, /* Where nobody waits: ahead of the slowest worker. */
+
+    /* What members may send beside data, each in a session, a second and at once beside that. */
+    LIMIT_HEARTBEAT_RATE_PER_S = 200,
+    LIMIT_HEARTBEAT_BURST = 400,
+    LIMIT_PROBE_RATE_PER_S = 1000,
+    LIMIT_PROBE_BURST = 13000,  /* Two measurements of 56 trains of 100, and pings. */
+    LIMIT_ACK_RATE_PER_S = 500, /* Beyond one for each frame that they may be about. */
+    LIMIT_ACK_BURST = 1000,
+    LIMIT_OPERATION_RATE_PER_S = 500, /* Beyond one for each frame of data. */
+    LIMIT_OPERATION_BURST = 1000,
+    LIMIT_SITE_RATE_PER_S = 5000, /* Of servers. */
+    LIMIT_SITE_BURST = 20000,
+
+    /* Members whose session was ended because they broke the rules. */
+    LIMIT_COOLDOWN_MS = 1000, /* Before they may come back; twice as long each time, */
+    LIMIT_COOLDOWN_MAX_MS = 60 * 1000,
+    LIMIT_COOLDOWN_FORGET_MS = 600 * 1000, /* until they have behaved for so long. */
+
     /* Liveness. */
     LIMIT_HEARTBEAT_MS = 1000,
     LIMIT_HEARTBEATS_MISSED = 3,

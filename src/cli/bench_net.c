@@ -1,8 +1,11 @@
 /* strait bench net: sessions against bare sockets on loopback. */
 
+#include "base/private_dir.h"
 #include "cli/bench.h"
 #include "cli/commands.h"
 #include "cli/context.h"
+#include "cli/env.h"
+#include "cli/security.h"
 #include "loop/clock.h"
 #include "net/pki_ca.h"
 
@@ -169,6 +172,7 @@ static enum err net_make_certs(const char *dir, struct err_text *text)
     int64_t now_s = clock_wall_us() / 1000000;
     enum err rc;
 
+    security_hold_keys();
     (void)snprintf(ca_dir, sizeof(ca_dir), "%s/ca", dir);
     rc = pki_ca_create(ca_dir, "bench", now_s, 1, text);
     if (rc == OK) {
@@ -241,10 +245,9 @@ static enum cli_exit net_over(struct cli_context *ctx, enum net_scheme scheme, j
     enum cli_exit status = CLI_DONE;
 
     (void)snprintf(b.way.congestion, sizeof(b.way.congestion), "%s", cli_text(ctx, "congestion"));
-    (void)snprintf(b.way.dir, sizeof(b.way.dir), "/tmp/strait-bench-XXXXXX");
-    if (mkdtemp(b.way.dir) == NULL) {
+    if (private_dir_new(env_tmp(), "strait-bench", b.way.dir, sizeof(b.way.dir), &text) != OK) {
         json_decref(b.streams);
-        return cli_error(ctx, CLI_ERROR_FILE, NULL, "bench net: cannot make a folder in /tmp");
+        return cli_error(ctx, CLI_ERROR_FILE, NULL, "bench net: %s", text.text);
     }
     if (scheme == NET_SCHEME_TLS && net_make_certs(b.way.dir, &text) != OK) {
         status = net_fail(&b, &text);

@@ -1,6 +1,7 @@
 #include "cli/cert.h"
 
 #include "cli/commands.h"
+#include "cli/security.h"
 #include "loop/clock.h"
 
 #include <inttypes.h>
@@ -58,8 +59,10 @@ enum cli_exit cert_open(struct cli_context *ctx, struct pki_ca **ca_out)
 {
     const char *dir = cli_argument(ctx, 0);
     struct err_text text = {""};
-    enum err rc = pki_ca_open(dir, ca_out, &text);
+    enum err rc;
 
+    security_hold_keys();
+    rc = pki_ca_open(dir, ca_out, &text);
     if (rc == ERR_NOT_FOUND) {
         char next[ERR_TEXT_BYTES];
 

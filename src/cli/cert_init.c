@@ -2,6 +2,7 @@
 
 #include "cli/cert.h"
 #include "cli/commands.h"
+#include "cli/security.h"
 
 static enum cli_exit init_run(struct cli_context *ctx)
 {
@@ -10,9 +11,11 @@ static enum cli_exit init_run(struct cli_context *ctx)
     struct err_text text = {""};
     struct pki_description d;
     enum cli_exit status;
-    enum err rc = pki_ca_create(dir, cli_text(ctx, "name"), cert_now_s(),
-                                (uint32_t)cli_number(ctx, "days"), &text);
+    enum err rc;
 
+    security_hold_keys();
+    rc = pki_ca_create(dir, cli_text(ctx, "name"), cert_now_s(), (uint32_t)cli_number(ctx, "days"),
+                       &text);
     if (rc != OK) {
         return cert_error(ctx, rc, &text);
     }

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "cli/cert.h"
 #include "cli/commands.h"
+#include "cli/security.h"
 #include "loop/loop.h"
 #include "net/enrol.h"
 #include "obs/metric.h"
@@ -186,6 +187,7 @@ static enum err join_start(struct join *join, const struct net_address *address)
     config.loop = join->loop;
     config.pool = join->pool;
     config.registry = join->registry;
+    security_hold_keys();
     return net_joiner_create(&config, &join->joiner, &join->text);
 }
 

@@ -55,6 +55,8 @@ extern const struct cli_command cli_command_store;
 extern const struct cli_command cli_command_store_cat;
 extern const struct cli_command cli_command_store_export;
 extern const struct cli_command cli_command_store_ls;
+extern const struct cli_command cli_command_table;
+extern const struct cli_command cli_command_table_drop;
 extern const struct cli_command cli_command_tied;
 extern const struct cli_command cli_command_top;
 extern const struct cli_command cli_command_version;

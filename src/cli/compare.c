@@ -321,7 +321,11 @@ enum cli_exit compare_open_dir(struct cli_context *ctx, const char *name, struct
     if (said != NULL) {
         (void)snprintf(c->dir, sizeof(c->dir), "%s", said);
     } else {
-        run_default_dir(folder, c->dir, sizeof(c->dir));
+        enum cli_exit status = run_default_dir(ctx, folder, c->dir, sizeof(c->dir));
+
+        if (status != CLI_DONE) {
+            return status;
+        }
     }
     (void)snprintf(path, sizeof(path), "%s/compare.json", c->dir);
     if (access(path, F_OK) == 0 && !cli_flag(ctx, "resume")) {

@@ -510,10 +510,11 @@ static json_t *json_goal(const struct compare *c)
         return json_null();
     }
     setter = &c->runs[c->setter].outcome;
-    return json_pack("{s:f, s:s, s:b, s:b, s:f, s:i, s:I, s:o}", "objective", g->objective,
-                     "objective_is", setter->objective_is, "rising", (int)setter->rising,
-                     "converged", (int)g->converged, "change", g->change, "change_clocks",
-                     (int)g->change_clocks, "clock", (json_int_t)g->clock, "limit_clocks",
+    return json_pack("{s:o, s:s, s:b, s:b, s:f, s:i, s:I, s:o}", "objective",
+                     json_number(g->objective), "objective_is", setter->objective_is, "rising",
+                     (int)setter->rising, "converged", (int)g->converged, "change", g->change,
+                     "change_clocks", (int)g->change_clocks, "clock", (json_int_t)g->clock,
+                     "limit_clocks",
                      g->limit_clocks > 0 ? json_integer((json_int_t)g->limit_clocks) : json_null());
 }
 

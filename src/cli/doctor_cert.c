@@ -3,6 +3,7 @@
 
 #include "cli/cert.h"
 #include "cli/doctor.h"
+#include "cli/security.h"
 #include "net/pki_member.h"
 
 #include <dirent.h>
@@ -163,6 +164,7 @@ void doctor_certs(struct doctor *d, const char *dir)
     X509 *ca = NULL;
     int count;
 
+    security_hold_keys();
     (void)snprintf(path, sizeof(path), "%s/ca.crt", dir);
     if (pki_cert_read(path, &ca, &text) != OK) {
         doctor_report(d, DOCTOR_FAIL, "certificates", "strait cert issue writes all that is needed",

@@ -11,6 +11,7 @@ const struct env_variable env_variables[] = {
     {"STRAIT_RANK", "worker: which worker this is, as --rank"},
     {"STRAIT_WORKERS", "worker: how many there are, as --workers"},
     {"XDG_STATE_HOME", "run: below it records are kept; default: ~/.local/state"},
+    {"TMPDIR", "where temporary folders are made, and records without a home; default: /tmp"},
     {NULL, NULL},
 };
 
@@ -37,6 +38,13 @@ static enum env_color env_read_color(void)
         return ENV_COLOR_NEVER;
     }
     return ENV_COLOR_AUTO;
+}
+
+const char *env_tmp(void)
+{
+    const char *tmp = env_get("TMPDIR");
+
+    return tmp != NULL && tmp[0] == '/' ? tmp : "/tmp";
 }
 
 struct cli_env env_read(void)

@@ -24,4 +24,7 @@ extern const struct env_variable env_variables[];
 
 struct cli_env env_read(void);
 
+/* TMPDIR, or /tmp. Others may write there: see base/private_dir.h. */
+const char *env_tmp(void);
+
 #endif

@@ -97,21 +97,32 @@ const struct cli_error cli_errors[] = {
     {CLI_ERROR_DAMAGED, CLI_FAILED, "checkpoint that cannot be used",
      "The file is torn, was changed, or does not hold what its head says, or another version of "
      "Strait wrote it. The message names the first thing that is wrong.",
-     "Use an older one: \"strait store ls --store DIR\" says which are whole. Servers pass damaged "
-     "ones over by themselves. Look after the disk: files do not change by themselves."},
+     "Put the file back from a copy, or use an older one: \"strait store ls --store DIR\" says "
+     "which "
+     "are whole; \"strait server --restore CLOCK\" and \"strait store export --clock CLOCK\" take "
+     "it. Look after the disk: files do not change by themselves."},
     {CLI_ERROR_NO_TABLE, CLI_FAILED, "no table of that name",
      "The checkpoint does not hold such a table, perhaps because it was made before the table "
      "was.",
      "\"strait store cat --store DIR\" lists the tables."},
-    {CLI_ERROR_RESTORE, CLI_BAD_CONFIGURATION, "checkpoint that does not fit the server",
-     "The server found a checkpoint in its --store but cannot go on from it: it is of a site with "
-     "another number of shards or other tables, or of another version of Strait.",
-     "Start it with the settings that it had before (\"strait store cat --store DIR\" shows them), "
-     "or give it another folder to start anew."},
+    {CLI_ERROR_RESTORE, CLI_BAD_CONFIGURATION, "checkpoints that the server cannot start from",
+     "The server found checkpoints in its --store but cannot go on from them. Either a shard has "
+     "lost "
+     "its part of the newest one (a file is missing or damaged), or the shards are of two "
+     "trainings: "
+     "started from these, the model would be a mixture. Or they are of a site with another number "
+     "of "
+     "shards or other tables, or of another version of Strait.",
+     "If files were lost, put them back from a copy. Else \"--restore CLOCK\" goes on from an "
+     "older "
+     "checkpoint that all shards have (\"strait store ls --store DIR\" lists them), and "
+     "\"--restore "
+     "none\" discards all and begins anew. If the settings differ, start it with those that it had "
+     "before (\"strait store cat --store DIR\" shows them), or give it another folder."},
     {CLI_ERROR_KEEP, CLI_FAILED, "last checkpoint that could not be written",
      "The server was stopped and has told everybody, but its last checkpoint was not written: the "
      "disk is full, or refused. What was learnt since the one before is lost.",
-     "Look after the disk. Start the server again: it goes on from the last whole checkpoint."},
+     "Look after the disk. Start the server again: it goes on from the last complete checkpoint."},
     {CLI_ERROR_STATE, CLI_BAD_CONFIGURATION, "state of a worker that cannot be used",
      "The worker found in its --state folder what a worker has saved there, but cannot go on from "
      "it: it is of another job, of another part of the data, of other data, or damaged. The "
@@ -124,6 +135,11 @@ const struct cli_error cli_errors[] = {
      "A file is a .npy array of float32, with one axis for one clock or with two for several "
      "(clocks, elements), or has a line {\"clock\": NUMBER, \"values\": [NUMBER, ...]} for each "
      "clock. \"strait run FILE --record-updates DIR\" writes such files; docs/CODEC.md has more."},
+    {CLI_ERROR_STORE, CLI_FAILED, "store that cannot be used",
+     "The folder of --store, or a checkpoint in it, cannot be made, read or written. The message "
+     "names it and ends with the reason of the system.",
+     "Check that the path is right and its parent is there, that the folder belongs to who runs "
+     "the server, that the disk is not full, and that \"ulimit -n\" is not too low."},
     {CLI_ERROR_UNREACHABLE, CLI_UNREACHABLE, "nobody answers at that address",
      "No connection could be made to the address, or it ended before an answer came.",
      "Check the address and the port, and that the other side runs. \"strait doctor\" looks at "
@@ -160,6 +176,19 @@ const struct cli_error cli_errors[] = {
      "All servers of a site must agree on what the site is. A further server gets that from the "
      "first one; an option that was given says otherwise.",
      "Start it with the command that the first server prints, and leave other options away."},
+    {CLI_ERROR_TABLE_TOO_BIG, CLI_REFUSED, "table for which there is no memory",
+     "A server or this worker has not the memory that the table needs, or the operator does not "
+     "give tables that much. The message says who, how much is needed, and the limit. The table "
+     "was made on no server.",
+     "Give the server more with --table-memory if the machine has it, spread the model over more "
+     "servers or lanes, or make the model smaller. A table that nobody needs any more can be "
+     "dropped: \"strait table drop\"."},
+    {CLI_ERROR_TABLE_STAYS, CLI_FAILED, "table that is not dropped",
+     "A table is only dropped when no worker uses it, and only in a site that shares its model "
+     "with no other: what one site drops another one would bring back. The message says which "
+     "lane refused, and why. Lanes before that one have dropped it.",
+     "Stop the workers that use it, and run the command again. Several sites: stop all of them, "
+     "and start them with empty stores."},
     {CLI_ERROR_RUN_FAILED, CLI_FAILED, "run or worker that did not get to its end",
      "Training began and could not go on: the message says who met what. What was done until then "
      "is in the record of the run.",

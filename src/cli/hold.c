@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/private_dir.h"
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "loop/child.h"
@@ -107,8 +108,11 @@ static enum cli_exit hold_place(struct hold *h)
 
     CHECK(h->parcel != NULL);
     dir = h->parcel->dir;
-    size = dir[0] == '~' ? snprintf(h->dir, sizeof(h->dir), "%s%s",
-                                    home != NULL && home[0] == '/' ? home : "/tmp", dir + 1)
+    if (dir[0] == '~' && (home == NULL || home[0] != '/')) {
+        return hold_bad(h, "dir begins with ~, but HOME is not set here: give the host a dir that "
+                           "begins with /");
+    }
+    size = dir[0] == '~' ? snprintf(h->dir, sizeof(h->dir), "%s%s", home, dir + 1)
                          : snprintf(h->dir, sizeof(h->dir), "%s", dir);
 
     return size < RUN_PARCEL_PATH_BYTES ? CLI_DONE : hold_bad(h, "the path of dir is too long");
@@ -129,21 +133,6 @@ static bool hold_make_above(const char *dir)
         }
     }
     return true;
-}
-
-/* A folder that is ours, and nobody else's: it will hold a key. */
-static bool hold_make(const char *path)
-{
-    struct stat st;
-
-    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
-        return false;
-    }
-    if (lstat(path, &st) != 0) {
-        return false;
-    }
-    errno = S_ISDIR(st.st_mode) ? EPERM : ENOTDIR;
-    return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 077) == 0;
 }
 
 static bool hold_put(const char *dir, const char *name, const char *text, unsigned mode)
@@ -173,22 +162,42 @@ static bool hold_leave_mark(const char *dir)
     return fd >= 0 && close(fd) == 0;
 }
 
-/* DIR, DIR/MEMBER and what is in it; then we are in there. */
-static bool hold_unpack(struct hold *h)
+/* Folders and files of the member, in the folder that we are in. */
+static enum err hold_unpack_files(const struct run_parcel *p, struct err_text *text)
 {
-    const struct run_parcel *p = h->parcel;
-    bool good = hold_make_above(h->dir) && hold_make(h->dir) && hold_leave_mark(h->dir);
-    size_t size = strlen(h->dir);
+    enum err rc = OK;
 
-    (void)snprintf(h->dir + size, sizeof(h->dir) - size, "/%s", p->member);
-    good = good && hold_make(h->dir) && chdir(h->dir) == 0;
-    for (uint32_t i = 0; i < p->folders_count && good; i++) {
-        good = hold_make(p->folders[i]);
+    for (uint32_t i = 0; i < p->folders_count && rc == OK; i++) {
+        rc = private_dir_make(p->folders[i], text);
     }
-    for (uint32_t i = 0; i < p->files_count && good; i++) {
-        good = hold_put(".", p->files[i].name, p->files[i].text, p->files[i].secret ? 0600 : 0644);
+    for (uint32_t i = 0; i < p->files_count && rc == OK; i++) {
+        if (!hold_put(".", p->files[i].name, p->files[i].text, p->files[i].secret ? 0600 : 0644)) {
+            rc = err_text_set(text, ERR_IO, "%s: %s", p->files[i].name, strerror(errno));
+        }
     }
-    return good;
+    return rc;
+}
+
+/* DIR, DIR/MEMBER and what is in it; then we are in there. Keys will be there: the folders are
+ * private. */
+static enum err hold_unpack(struct hold *h, struct err_text *text)
+{
+    size_t size = strlen(h->dir);
+    enum err rc = hold_make_above(h->dir)
+                      ? private_dir_make(h->dir, text)
+                      : err_text_set(text, ERR_IO, "%.900s: %s", h->dir, strerror(errno));
+
+    if (rc == OK && !hold_leave_mark(h->dir)) {
+        rc = err_text_set(text, ERR_IO, "%.900s: %s", h->dir, strerror(errno));
+    }
+    (void)snprintf(h->dir + size, sizeof(h->dir) - size, "/%s", h->parcel->member);
+    if (rc == OK) {
+        rc = private_dir_make(h->dir, text);
+    }
+    if (rc == OK && chdir(h->dir) != 0) {
+        rc = err_text_set(text, ERR_IO, "%.900s: %s", h->dir, strerror(errno));
+    }
+    return rc == OK ? hold_unpack_files(h->parcel, text) : rc;
 }
 
 static void hold_forget_secrets(const struct hold *h)
@@ -379,10 +388,11 @@ static void hold_close(struct hold *h)
 
 static enum cli_exit hold_keep(struct hold *h)
 {
+    struct err_text text = {""};
     enum err rc;
 
-    if (!hold_unpack(h)) {
-        return cli_error(h->ctx, CLI_ERROR_FILE, NULL, "hold: %s: %s", h->dir, strerror(errno));
+    if (hold_unpack(h, &text) != OK) {
+        return cli_error(h->ctx, CLI_ERROR_FILE, NULL, "hold: %s", text.text);
     }
     rc = hold_open(h);
     if (rc == OK) {

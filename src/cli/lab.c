@@ -2,6 +2,7 @@
 
 #include "cli/lab.h"
 
+#include "base/private_dir.h"
 #include "cli/commands.h"
 #include "emu/lab.h"
 #include "emu/lab_control.h"
@@ -10,13 +11,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { LAB_NAME_CHARS_MAX = 32, LAB_LOOK_MS = 20 };
+enum { LAB_NAME_CHARS_MAX = 32, LAB_LOOK_MS = 20, LAB_LOCK_TRIES = 100 };
 
 bool lab_place_of(const char *name, struct lab_place *p)
 {
@@ -44,12 +46,17 @@ enum cli_exit lab_place_given(struct cli_context *ctx, struct lab_place *place_o
 
 int lab_lock(const struct lab_place *p, bool make)
 {
+    int tries = 0;
+
     for (;;) {
         struct stat st;
         int fd, error;
 
         if (make && ((mkdir(LAB_FOLDER, 0755) != 0 && errno != EEXIST) ||
-                     (mkdir(p->dir, 0700) != 0 && errno != EEXIST))) {
+                     private_dir_make(p->dir, NULL) != OK)) {
+            if (errno == ENOENT && tries++ < LAB_LOCK_TRIES) {
+                continue; /* Somebody has just taken a folder away. */
+            }
             return -1;
         }
         fd = open(p->lock, O_RDWR | O_CLOEXEC | (make ? O_CREAT : 0), 0600);
@@ -82,6 +89,23 @@ int lab_lock_wait(const struct lab_place *p, int wait_ms)
         errno = EWOULDBLOCK;
     }
     return fd;
+}
+
+pid_t lab_keeper(const struct lab_place *p)
+{
+    char chars[24] = "", path[64], held[LAB_PATH_BYTES] = "";
+    int error = errno;
+    int fd = open(p->lock, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, chars, sizeof(chars) - 1);
+    long pid = n > 0 ? strtol(chars, NULL, 10) : 0;
+
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    (void)snprintf(path, sizeof(path), "/proc/%ld/fd/%d", pid, LAB_LOCK_FD);
+    n = readlink(path, held, sizeof(held) - 1);
+    errno = error;
+    return pid > 1 && n > 0 && strcmp(held, p->lock) == 0 ? (pid_t)pid : 0;
 }
 
 uint32_t lab_clear_processes(const struct lab_place *p, uint32_t *left_out)

@@ -48,6 +48,10 @@ MUST_USE int lab_lock(const struct lab_place *place, bool make);
 /* Wait for the lock; -1 if it is not free in time, or as above. */
 MUST_USE int lab_lock_wait(const struct lab_place *place, int wait_ms);
 
+/* The keeper that holds the lock, by what it wrote there. Zero: that process holds it no more, or
+ * not yet; what it had started may for a moment. Leaves errno alone. */
+pid_t lab_keeper(const struct lab_place *place);
+
 /* End what a dead keeper has left inside its namespaces: how many processes. @left_out: how many
  * would not end. */
 uint32_t lab_clear_processes(const struct lab_place *place, uint32_t *left_out);

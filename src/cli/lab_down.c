@@ -6,9 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,22 +15,6 @@ enum {
     DOWN_KILLED_MS = 5 * 1000,
     DOWN_LABS_MAX = 256,
 };
-
-/* The lock says who holds it. Zero if that process does not, or not any more. */
-static pid_t down_keeper(const struct lab_place *p)
-{
-    char chars[24] = "", path[64], held[LAB_PATH_BYTES] = "";
-    int fd = open(p->lock, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, chars, sizeof(chars) - 1);
-    long pid = n > 0 ? strtol(chars, NULL, 10) : 0;
-
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    (void)snprintf(path, sizeof(path), "/proc/%ld/fd/%d", pid, LAB_LOCK_FD);
-    n = readlink(path, held, sizeof(held) - 1);
-    return pid > 1 && n > 0 && strcmp(held, p->lock) == 0 ? (pid_t)pid : 0;
-}
 
 /* A running lab: ask it, then make it. Its lock, or -1. */
 static int down_end(const struct lab_place *p)
@@ -46,7 +28,7 @@ static int down_end(const struct lab_place *p)
         json_decref(answer);
     }
     lock = lab_lock_wait(p, DOWN_WAIT_MS);
-    keeper = lock < 0 && errno == EWOULDBLOCK ? down_keeper(p) : 0;
+    keeper = lock < 0 && errno == EWOULDBLOCK ? lab_keeper(p) : 0;
     if (keeper > 0) {
         (void)kill(keeper, SIGKILL);
         lock = lab_lock_wait(p, DOWN_KILLED_MS);

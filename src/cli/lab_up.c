@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { UP_HEAD_BYTES = 4096 };
+enum { UP_HEAD_BYTES = 4096, UP_GONE_MS = 2000 };
 
 /* Of the two kinds of file, only topologies are JSON. */
 static bool up_is_topology(const char *path)
@@ -95,6 +95,10 @@ static enum cli_exit up_lock(struct cli_context *ctx, const struct lab_place *p,
     uint32_t ended, left = 0;
 
     *lock_out = lab_lock(p, true);
+    if (*lock_out < 0 && errno == EWOULDBLOCK && lab_keeper(p) == 0) {
+        *lock_out = lab_lock_wait(p, UP_GONE_MS); /* What a dead keeper had started is ending. */
+        *lock_out = *lock_out < 0 && errno == ENOENT ? lab_lock(p, true) : *lock_out;
+    }
     if (*lock_out < 0 && errno == EWOULDBLOCK) {
         return cli_error(ctx, CLI_ERROR_LAB_RUNS, "strait lab show", "lab %s runs already",
                          p->name);

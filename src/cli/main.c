@@ -170,7 +170,7 @@ int main(int argc, char **argv)
     main_keep_descriptors();
     (void)signal(SIGPIPE, SIG_IGN); /* A reader that goes away is an error like others, */
     (void)signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not grow. */
-    (void)setenv("OPENBLAS_NUM_THREADS", "1", 0); /* Of children: threads that nobody uses spin. */
+    (void)setenv("OPENBLAS_NUM_THREADS", "1", 0); /* A job gets a core, not all. */
     if (isatty(STDOUT_FILENO) != 1) {
         (void)setvbuf(stdout, NULL, _IOFBF, MAIN_OUT_BYTES);
     }

@@ -14,6 +14,7 @@ static enum cli_exit member_open_tls(struct cli_context *ctx, struct cli_member 
     struct net_tls_config config = {.cert_path = files.cert,
                                     .key_path = files.key,
                                     .ca_path = files.ca,
+                                    .crl_path = files.crl,
                                     .roles_accepted = roles | WIRE_ROLE_OPERATOR,
                                     .roles_dialled = roles,
                                     .options = {.detours = ctx->detours}};
@@ -24,7 +25,6 @@ static enum cli_exit member_open_tls(struct cli_context *ctx, struct cli_member 
     if (status != CLI_DONE) {
         return status;
     }
-    config.crl_path = files.crl[0] != '\0' ? files.crl : NULL;
     rc = net_tls_transport_create(m->loop, &config, &m->tls, &text);
     if (rc != OK) {
         return cli_error(ctx, rc == ERR_REFUSED ? CLI_ERROR_CERT_REFUSED : CLI_ERROR_BAD_CERT,

@@ -3,7 +3,9 @@
 #include "cli/run.h"
 
 #include "base/mem.h"
+#include "base/private_dir.h"
 #include "cli/commands.h"
+#include "cli/env.h"
 #include "cli/recording.h"
 #include "cli/security.h"
 #include "emu/lab.h"
@@ -57,7 +59,7 @@ static enum cli_exit run_load(struct cli_context *ctx, const char *more, struct 
 }
 
 /* Where records go if nobody says where: never into the folder that one happens to be in. */
-void run_default_dir(const char *name, char *out, size_t size)
+enum cli_exit run_default_dir(struct cli_context *ctx, const char *name, char *out, size_t size)
 {
     const char *state = getenv("XDG_STATE_HOME");
     const char *home = getenv("HOME");
@@ -73,8 +75,15 @@ void run_default_dir(const char *name, char *out, size_t size)
     } else if (home != NULL && home[0] == '/') {
         (void)snprintf(out, size, "%s/.local/state/strait/runs/%s-%s", home, name, stamp);
     } else {
-        (void)snprintf(out, size, "/tmp/strait-%s-%s", name, stamp);
+        char called[128];
+        struct err_text text = {""};
+
+        (void)snprintf(called, sizeof(called), "strait-%.80s-%s", name, stamp);
+        if (private_dir_new(env_tmp(), called, out, size, &text) != OK) {
+            return cli_error(ctx, CLI_ERROR_FILE, NULL, "%s", text.text);
+        }
     }
+    return CLI_DONE;
 }
 
 /* The command as it can be typed again, roughly. */
@@ -114,7 +123,11 @@ static enum cli_exit run_open_record(struct cli_context *ctx, const struct run_f
         return CLI_DONE;
     }
     if (config.dir == NULL) {
-        run_default_dir(f->name, dir, sizeof(dir));
+        enum cli_exit status = run_default_dir(ctx, f->name, dir, sizeof(dir));
+
+        if (status != CLI_DONE) {
+            return status;
+        }
         config.dir = dir;
     }
     run_command(ctx, command, sizeof(command));
@@ -186,12 +199,11 @@ enum cli_exit run_program(struct cli_context *ctx, char *out, size_t size)
 /* Where members leave their words and checkpoints if no record is kept; gone afterwards. */
 enum cli_exit run_temporary(struct cli_context *ctx, char *out, size_t size)
 {
-    const char *tmp = getenv("TMPDIR");
+    struct err_text text = {""};
 
-    (void)snprintf(out, size, "%s/strait-run-XXXXXX", tmp != NULL && tmp[0] == '/' ? tmp : "/tmp");
-    return mkdtemp(out) != NULL
+    return private_dir_new(env_tmp(), "strait-run", out, size, &text) == OK
                ? CLI_DONE
-               : cli_error(ctx, CLI_ERROR_FILE, NULL, "%s: %s", out, strerror(errno));
+               : cli_error(ctx, CLI_ERROR_FILE, NULL, "%s", text.text);
 }
 
 static int run_remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -228,6 +240,9 @@ static enum cli_exit run_live_in(struct cli_context *ctx, const struct run_file 
     enum cli_exit status = run_program(ctx, program, sizeof(program));
     enum err rc;
 
+    if (far->hosts != NULL && far->insecure == 0) {
+        security_hold_keys();
+    }
     if (status != CLI_DONE) {
         return status;
     }

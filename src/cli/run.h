@@ -52,8 +52,9 @@ enum cli_exit run_not_begun(struct cli_context *ctx, const struct run_file *f, e
 enum cli_exit run_estimate(struct cli_context *ctx, const struct run_file *f,
                            const struct run_file *without, struct run_record *record);
 
-/* Where a record goes if nobody says where: a new folder, called after @name. */
-void run_default_dir(const char *name, char *out, size_t size);
+/* Where a record goes if nobody says where: a new folder, called after @name. Below the home it is
+ * not made yet; else it is a private one. The error is printed. */
+enum cli_exit run_default_dir(struct cli_context *ctx, const char *name, char *out, size_t size);
 
 /* Other machines for a run: which, and how to get there. */
 struct run_far {

@@ -114,10 +114,12 @@ static enum cli_exit slurm_folder(struct slurm *s, const struct run_file *f)
     const char *given = cli_text(s->ctx, "output");
     char dir[1024], path[PATH_MAX + 16];
     struct err_text why = {""};
-    enum cli_exit status;
+    enum cli_exit status =
+        given == NULL ? run_default_dir(s->ctx, f->name, dir, sizeof(dir)) : CLI_DONE;
 
-    run_default_dir(f->name, dir, sizeof(dir));
-    status = slurm_absolute(s->ctx, given == NULL ? dir : given, s->dir, sizeof(s->dir) - 16);
+    if (status == CLI_DONE) {
+        status = slurm_absolute(s->ctx, given == NULL ? dir : given, s->dir, sizeof(s->dir) - 16);
+    }
     for (size_t i = 0; i < 2 && status == CLI_DONE; i++) {
         (void)snprintf(path, sizeof(path), "%s/%s", s->dir, names[i]);
         if (access(path, F_OK) == 0) {

@@ -3,6 +3,7 @@
 #include "cli/advertise.h"
 
 #include <string.h>
+#include <sys/resource.h>
 
 unsigned security_insecure(const struct cli_context *ctx)
 {
@@ -71,6 +72,17 @@ enum cli_exit security_address(struct cli_context *ctx, const char *option, cons
     return security_judge(ctx, option, text, out);
 }
 
+void security_hold_keys(void)
+{
+    struct rlimit limit;
+
+    /* The hard limit stays: who owns the process may want a dump after all. */
+    if (getrlimit(RLIMIT_CORE, &limit) == 0) {
+        limit.rlim_cur = 0;
+        (void)setrlimit(RLIMIT_CORE, &limit);
+    }
+}
+
 /* What pki_member_find() said, with what to do. */
 static enum cli_exit security_not_found(struct cli_context *ctx, enum err rc, const char *why)
 {
@@ -96,6 +108,7 @@ enum cli_exit security_find(struct cli_context *ctx, struct pki_member_files *ou
                          "a member's certificate is needed: --cert DIR (\"strait cert issue\" "
                          "makes one), or --insecure");
     }
+    security_hold_keys();
     rc = pki_member_find(dir, cli_text(ctx, "name"), out, &why);
     return rc == OK ? CLI_DONE : security_not_found(ctx, rc, why.text);
 }

@@ -34,6 +34,12 @@ const char *security_objection(const struct cli_context *ctx, const struct net_a
 /* The files of the member that --cert and --name choose. The error is printed. */
 enum cli_exit security_find(struct cli_context *ctx, struct pki_member_files *out);
 
+/* Call before a private key is read or made: this process, and those that it starts, write no core
+ * dumps from now on. Keys are kept out of dumps anyway (net/pki_key.c); this is for their copies in
+ * texts that are on the way to a file or another machine. Not PR_SET_DUMPABLE, which would take
+ * /proc/self away from us and debuggers from those who may use them. */
+void security_hold_keys(void);
+
 /* How often --insecure was given. */
 unsigned security_insecure(const struct cli_context *ctx);
 

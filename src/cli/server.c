@@ -165,14 +165,14 @@ static void server_failed(struct node_server *node, enum err rc, const char *tex
 {
     struct server *s = user;
     enum cli_error_id id =
-        rc == ERR_NOMEM     ? CLI_ERROR_NO_MEMORY
-        : rc == ERR_TLS     ? CLI_ERROR_BAD_CERT
-        : rc == ERR_REFUSED ? CLI_ERROR_CERT_REFUSED
+        rc == ERR_NOMEM                  ? CLI_ERROR_NO_MEMORY
+        : rc == ERR_TLS                  ? CLI_ERROR_BAD_CERT
+        : rc == ERR_REFUSED              ? CLI_ERROR_CERT_REFUSED
+        : node_server_store_failed(node) ? CLI_ERROR_STORE
         : rc == ERR_CORRUPT || rc == ERR_VERSION || rc == ERR_EXISTS || rc == ERR_INVALID
             ? CLI_ERROR_RESTORE
             : CLI_ERROR_LISTEN;
 
-    (void)node;
     server_end(s, cli_error(s->ctx, id, NULL, "server: %s", text));
 }
 
@@ -252,11 +252,16 @@ static enum err server_open(struct server *s, struct err_text *text)
         .listen = p->listen,
         .first = p->first,
         .store = p->store,
+        .restore = p->restore,
+        .restore_clock = p->restore_clock,
+        .history = p->history,
+        .begun = p->begun,
         .options = {.detours = s->ctx->detours},
         .pace_bytes_per_s = p->pace_bytes_per_s,
         .agg = p->agg,
         .edge = p->edge,
         .in_flight_bytes = p->in_flight_bytes,
+        .table_bytes = p->table_bytes,
         .events = &server_events,
         .trace = log_enabled("node", LOG_INFO) ? server_trace : NULL,
         .user = s,
@@ -281,10 +286,11 @@ static enum err server_open(struct server *s, struct err_text *text)
             .cert_path = p->files.cert,
             .key_path = p->files.key,
             .ca_path = p->files.ca,
-            .crl_path = p->files.crl[0] != '\0' ? p->files.crl : NULL,
+            .crl_path = p->files.crl,
             .roles_accepted = WIRE_ROLE_WORKER | WIRE_ROLE_SERVER | WIRE_ROLE_OPERATOR,
             .roles_dialled = WIRE_ROLE_SERVER,
-            .options = {.detours = s->ctx->detours}};
+            .options = {.detours = s->ctx->detours},
+        };
     }
     return node_server_create(&config, &s->node, text);
 }
@@ -431,6 +437,11 @@ static const struct cli_option server_options[] = {
              "on all servers of all sites"},
     {.name = "store", .placeholder = "DIR", .kind = CLI_DIR,
      .help = "keep checkpoints in this folder, and go on from the newest one"},
+    {.name = "restore", .placeholder = "WHAT", .fallback = "newest",
+     .help = "with --store, what to start from. newest: the newest checkpoint, or not at all if a "
+             "shard has lost it; CLOCK, a number: the newest checkpoint of that clock or before, "
+             "and later ones are given up; none: discard all checkpoints and begin anew. The same "
+             "on all servers of the site"},
     {.name = "checkpoint-every", .placeholder = "CLOCKS", .fallback = "10", .kind = CLI_NUMBER,
      .min = 0, .max = 1000000000,
      .help = "with --store: how often; 0: only when asked, and at the end"},
@@ -441,6 +452,11 @@ static const struct cli_option server_options[] = {
     {.name = "agg", .placeholder = "NAME",
      .help = "the aggregation switch that this server is behind, for trees"},
     {.name = "edge", .placeholder = "NAME", .help = "and the switch of its rack"},
+    {.name = "table-memory", .placeholder = "SIZE", .kind = CLI_SIZE, .min = 1 << 20,
+     .max = INT64_C(1) << 46,
+     .help = "most memory that tables may need on this server, with their sums and the state of "
+             "the optimizer, shared out evenly over its lanes; a table beyond it is refused; "
+             "default: three quarters of what the machine, its control group and ulimit allow"},
     {.name = "in-flight", .placeholder = "SIZE", .kind = CLI_SIZE, .min = 8 << 20,
      .max = INT64_C(1) << 40,
      .help = "most memory for what comes, waits and goes, beside twice the tables; default: 64 MiB "
@@ -467,8 +483,10 @@ const struct cli_command cli_command_server = {
             "--workers of them, says who comes and goes, for whom it waits if nothing moves, and "
             "ends at Ctrl-C or SIGTERM: it makes a last checkpoint if it has a --store, says "
             "good-bye to everybody, and is done. A second one ends it at once.",
-            "With a --store it goes on from the newest whole checkpoint that is there: after a "
-            "crash too. With pull and checkpoints an update counts for good only when it is in a "
+            "With a --store it goes on from the newest checkpoint that is there, after a crash "
+            "too. "
+            "It does not start if a shard has lost its part of it: --restore says what to do then. "
+            "With pull and checkpoints an update counts for good only when it is in a "
             "checkpoint, and workers send again what was not; with broadcast the workers' copies "
             "bring back what a checkpoint lacks.",
             "A site may have several servers: the first one prints the commands for the others, "

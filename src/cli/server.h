@@ -31,9 +31,14 @@ struct server_plan {
     struct net_address listen;
     struct net_address first; /* Of a further server: where the first one is. */
     const char *store;        /* NULL: none. */
+    enum node_restore_mode restore;
+    uint64_t restore_clock;
+    uint64_t history; /* Of a further server: what the first one says; else 0. */
+    bool begun;       /* The same. */
     uint64_t pace_bytes_per_s;
     const char *agg, *edge;   /* NULL: not said. */
     uint64_t in_flight_bytes; /* Zero: by the number of workers. */
+    uint64_t table_bytes;     /* Most that tables may need. */
     struct run_sites *sites;  /* Other sites; NULL: there are none. */
     int64_t status_every_ns;  /* Zero: not said. */
 };
@@ -75,6 +80,7 @@ struct server_news {
     int64_t waited_ns; /* When a reason to wait was last said. */
     uint64_t checkpoint;
     bool checkpoint_known;
+    bool store_fails; /* As last said. */
     json_t *sites; /* By name: what was said of it. */
 };
 

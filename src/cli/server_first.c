@@ -161,6 +161,11 @@ static enum cli_exit first_take(struct cli_context *ctx, struct server_plan *pla
                          cli_given(ctx, "between") ? "knows of no other sites"
                                                    : "shares its model with other sites");
     }
+    plan->history = node_history_parse(json_string_value(json_object_get(first, "history")));
+    plan->begun =
+        json_is_true(json_object_get(first, "begun")) ||
+        json_is_true(json_object_get(first, "restoring")) ||
+        json_integer_value(json_object_get(json_object_get(first, "checkpoint"), "number")) > 0;
     plan->site = theirs;
     status = server_plan_site(ctx, false, plan);
     if (status == CLI_DONE) {

@@ -1,12 +1,18 @@
 /* What the options of `strait server` say. */
 
 #include "cli/cert.h"
+#include "cli/machine.h"
 #include "cli/server.h"
 #include "cli/worker_job.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+    PLAN_IN_FLIGHT_MIN = 8 << 20,
+    PLAN_IN_FLIGHT_USUAL = 576 << 20, /* What four workers may take where nothing limits it. */
+};
 
 static enum cli_exit plan_error(struct cli_context *ctx, const char *text)
 {
@@ -101,6 +107,52 @@ static enum cli_exit plan_listen(struct cli_context *ctx, struct server_plan *pl
     return status;
 }
 
+/* --restore newest, none, or a clock. */
+static enum cli_exit plan_restore(struct cli_context *ctx, struct server_plan *plan)
+{
+    const char *text = cli_text(ctx, "restore");
+    char *end;
+
+    if (cli_given(ctx, "restore") && plan->store == NULL) {
+        return plan_error(ctx, "--restore: what to start from is in a --store DIR");
+    }
+    if (strcmp(text, "newest") == 0) {
+        plan->restore = NODE_RESTORE_NEWEST;
+        return CLI_DONE;
+    }
+    if (strcmp(text, "none") == 0) {
+        plan->restore = NODE_RESTORE_NONE;
+        return CLI_DONE;
+    }
+    plan->restore = NODE_RESTORE_CLOCK;
+    plan->restore_clock = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || plan->restore_clock > INT64_MAX) {
+        return cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL,
+                         "--restore %s: newest, none, or the clock of a checkpoint as in \"strait "
+                         "store ls\"",
+                         text);
+    }
+    return CLI_DONE;
+}
+
+/* Tables may have three quarters of the memory that there is. Frames take what they need of the
+ * rest; where the process is limited, not more than that. */
+static void plan_memory(struct cli_context *ctx, struct server_plan *plan)
+{
+    bool limited;
+    uint64_t most = machine_memory_max(&limited);
+    uint64_t flight = most / 4 > PLAN_IN_FLIGHT_MIN ? most / 4 : PLAN_IN_FLIGHT_MIN;
+
+    plan->in_flight_bytes = (uint64_t)cli_number(ctx, "in-flight");
+    plan->table_bytes = (uint64_t)cli_number(ctx, "table-memory");
+    if (!cli_given(ctx, "table-memory") && most != UINT64_MAX) {
+        plan->table_bytes = most / 4 * 3;
+    }
+    if (!cli_given(ctx, "in-flight") && limited && flight < PLAN_IN_FLIGHT_USUAL) {
+        plan->in_flight_bytes = flight;
+    }
+}
+
 enum cli_exit server_plan_read(struct cli_context *ctx, struct server_plan *out)
 {
     enum cli_exit status;
@@ -109,11 +161,14 @@ enum cli_exit server_plan_read(struct cli_context *ctx, struct server_plan *out)
                                 .pace_bytes_per_s = (uint64_t)cli_number(ctx, "pace") / 8,
                                 .agg = cli_text(ctx, "agg"),
                                 .edge = cli_text(ctx, "edge"),
-                                .in_flight_bytes = (uint64_t)cli_number(ctx, "in-flight"),
                                 .status_every_ns = cli_number(ctx, "status-every") * 1000};
+    plan_memory(ctx, out);
     status = plan_place(ctx, out);
     if (status == CLI_DONE) {
         status = plan_listen(ctx, out);
+    }
+    if (status == CLI_DONE) {
+        status = plan_restore(ctx, out);
     }
     if (status == CLI_DONE && out->tls) {
         status = security_find(ctx, &out->files);

@@ -249,8 +249,13 @@ static void say_ready_people(struct cli_context *ctx, const struct server_plan *
     if (security_is_local(first)) {
         cli_note(ctx, "Only this machine can reach that address.");
     }
-    cli_note(ctx, "Waiting for %" PRIu32 " worker%s. Ctrl-C stops cleanly, twice at once.",
-             site->sync.members_min, site->sync.members_min == 1 ? "" : "s");
+    if (say_restored(report) != NULL) {
+        cli_note(ctx, "Waiting for the workers of before to come back. Ctrl-C stops cleanly, twice "
+                      "at once.");
+    } else {
+        cli_note(ctx, "Waiting for %" PRIu32 " worker%s. Ctrl-C stops cleanly, twice at once.",
+                 site->sync.members_min, site->sync.members_min == 1 ? "" : "s");
+    }
     net_address_format(first, line);
     cli_next(ctx, "strait why --join %s %s", line, say_door(first));
 }
@@ -388,6 +393,27 @@ static void say_checkpoint(struct cli_context *ctx, struct server_news *news, co
     news->checkpoint_known = true;
 }
 
+/* Also if nobody waits: an update that is in no checkpoint is lost if the server dies. */
+static void say_store(struct cli_context *ctx, struct server_news *news, const json_t *report)
+{
+    const json_t *lanes = json_object_get(report, "lanes");
+    const json_t *failing = NULL;
+
+    for (size_t i = 0; i < json_array_size(lanes) && failing == NULL; i++) {
+        const json_t *status = json_object_get(json_array_get(lanes, i), "status");
+        const json_t *checkpoint = json_object_get(status, "checkpoint");
+
+        failing = json_object_get(checkpoint, "failures") != NULL ? checkpoint : NULL;
+    }
+    if (failing != NULL && !news->store_fails) {
+        cli_note(ctx, "checkpoints cannot be written: %s; trying again",
+                 json_string_value(json_object_get(failing, "error")));
+    } else if (failing == NULL && news->store_fails) {
+        cli_note(ctx, "checkpoints are written again");
+    }
+    news->store_fails = failing != NULL;
+}
+
 /* Nothing has moved for a while: say why, but not all the time. */
 static void say_waiting(struct cli_context *ctx, struct server_news *news, const json_t *report,
                         const json_t *status, int64_t now_ns)
@@ -432,6 +458,7 @@ void server_say_news(struct cli_context *ctx, struct server_news *news, const js
     say_changes(ctx, news, say_members(status), clock);
     say_clock(ctx, news, status, now_ns);
     say_checkpoint(ctx, news, status);
+    say_store(ctx, news, report);
     server_sites_news(ctx, news, report, now_ns);
     say_waiting(ctx, news, report, status, now_ns);
 }

@@ -209,6 +209,8 @@ static void status_answer(struct status_lane *l, uint16_t operation, uint32_t ca
             l->status = json_incref(fields);
         }
         status_settle(l, rc, text.text);
+    } else if (l->site->answered != NULL) {
+        l->site->answered(l, operation, call, fields, l->site->user);
     }
 }
 
@@ -341,8 +343,11 @@ enum cli_exit status_open(struct cli_context *ctx, struct status_site *s,
         .address = &to, .role = config->role, .name = name, .events = &status_events, .user = s};
     enum cli_exit status;
 
-    *s = (struct status_site){
-        .ctx = ctx, .only_first = config->only_first, .done = config->done, .user = config->user};
+    *s = (struct status_site){.ctx = ctx,
+                              .only_first = config->only_first,
+                              .done = config->done,
+                              .answered = config->answered,
+                              .user = config->user};
     status = security_address(ctx, config->option, config->to, &to);
     if (status != CLI_DONE) {
         return status;

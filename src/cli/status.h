@@ -41,6 +41,9 @@ struct status_site {
     /* Owns the report: {"site": NAME, "lanes": [{"lane": 0, "address": ..., "status": {...}},
      * {"lane": 1, "address": ..., "error": ...}]}. NULL: no memory. */
     void (*done)(struct status_site *s, json_t *report, void *user);
+    /* Answers to what its owner asks of a lane by itself; may be NULL. */
+    void (*answered)(struct status_lane *l, uint16_t operation, uint32_t call, const json_t *fields,
+                     void *user);
     void *user;
 };
 
@@ -51,6 +54,8 @@ struct status_config {
     const char *name;
     bool only_first;
     void (*done)(struct status_site *s, json_t *report, void *user);
+    void (*answered)(struct status_lane *l, uint16_t operation, uint32_t call, const json_t *fields,
+                     void *user);
     void *user;
 };
 

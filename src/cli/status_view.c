@@ -45,6 +45,7 @@ struct view_member {
     int64_t rank;
     int64_t clock; /* The smallest. */
     bool in, up, waited_for, held;
+    bool stopped; /* By a store that fails. */
     int64_t behind_chunks;
     int64_t silent_ms;
     int64_t rtt_us;
@@ -64,6 +65,7 @@ struct view_sums {
     int64_t version; /* Of lane 0. */
     int64_t updates;
     int64_t refused;
+    int64_t nonfinite;
     int64_t sent;
     int64_t received;
     int64_t table_bytes;
@@ -75,6 +77,7 @@ static void view_sum_lane(const json_t *status, struct view_sums *sums)
 {
     sums->updates += why_number(status, "updates");
     sums->refused += why_number(status, "refused");
+    sums->nonfinite += why_number(status, "kept_elements");
     sums->sent += why_number(status, "sent_bytes");
     sums->received += why_number(status, "received_bytes");
     sums->table_bytes += why_number(status, "table_bytes");
@@ -160,6 +163,7 @@ static void view_add_member(struct view_members *all, const json_t *status, cons
     m->in = (first || m->in) && strcmp(view_string(member, "state"), "in") == 0;
     m->up = m->up && view_flag(member, "up");
     m->waited_for = m->waited_for || view_flag(member, "waited_for");
+    m->stopped = m->stopped || view_flag(member, "waits_for_store");
     m->held = m->held || run_live_waits(status, member);
     m->behind_chunks += why_number(member, "behind_chunks");
     m->silent_ms = first || silent < m->silent_ms ? silent : m->silent_ms;
@@ -198,6 +202,7 @@ static const char *view_state(const struct view_member *m)
 {
     return !m->up                 ? "away"
            : !m->in               ? "not in"
+           : m->stopped           ? "waits"
            : m->waited_for        ? "waited for"
            : m->behind_chunks > 0 ? "behind"
            : m->held              ? "waits"
@@ -356,6 +361,10 @@ static void view_head(struct view_out *o, const struct view_members *all)
               view_si(view_rate(v, before.received, now.received), "B/s", in),
               view_si(view_rate(v, before.sent, now.sent), "B/s", out),
               view_si((double)now.table_bytes, "B", model), now.refused);
+    if (now.nonfinite > 0) {
+        view_putf(o, CLI_PLAIN, "overflowed elements %" PRId64 ": what was added to them is lost",
+                  now.nonfinite);
+    }
     view_settings(o, first);
     view_sifted_lines(o, all);
     view_tree_line(o);

@@ -60,6 +60,10 @@ static enum cli_exit why_report(struct cli_context *ctx, const json_t *report)
         why_nobody(report, &line);
         why_print(ctx, "  ", line.chars);
     }
+    text_clear(&line);
+    if (why_overflowed(report, &line)) {
+        why_print(ctx, "- ", line.chars);
+    }
     json_decref(reasons);
     return CLI_DONE;
 }

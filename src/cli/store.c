@@ -13,7 +13,7 @@ enum cli_exit cli_store_open(struct cli_context *ctx, struct store **store_out)
     struct err_text text = {""};
 
     if (store_dir_create(cli_text(ctx, "store"), NULL, store_out, &text) != OK) {
-        return cli_error(ctx, CLI_ERROR_FILE, NULL, "--store: %s", text.text);
+        return cli_error(ctx, CLI_ERROR_STORE, NULL, "--store: %s", text.text);
     }
     return CLI_DONE;
 }
@@ -79,7 +79,7 @@ enum cli_exit cli_store_list(struct cli_context *ctx, struct store *store, const
     rc = rc == OK && g.no_memory ? ERR_NOMEM : rc;
     if (rc != OK) {
         mem_free(g.list);
-        return cli_error(ctx, rc == ERR_NOMEM ? CLI_ERROR_NO_MEMORY : CLI_ERROR_FILE, NULL,
+        return cli_error(ctx, rc == ERR_NOMEM ? CLI_ERROR_NO_MEMORY : CLI_ERROR_STORE, NULL,
                          "--store %s: cannot be listed: %s", cli_text(ctx, "store"),
                          err_string(rc));
     }

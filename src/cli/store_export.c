@@ -1,8 +1,10 @@
-/* strait store export: a table out of the newest checkpoints of all shards, as a .npy file. */
+/* strait store export: a table out of the newest complete checkpoints of all shards, as a .npy
+ * file. */
 
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/store.h"
+#include "store/manifest.h"
 #include "store/npy.h"
 
 #include <errno.h>
@@ -24,7 +26,10 @@ struct export
     uint32_t shards;
     uint16_t id;
     struct table_schema schema;
-    uint8_t *seen; /* By chunk. */
+    uint8_t *seen;  /* By chunk. */
+    uint64_t clock; /* At most. */
+    uint64_t history;
+    struct manifest_list manifests;
     FILE *out;
     int error;               /* Of the file. */
     uint64_t oldest, newest; /* Clocks. */
@@ -110,26 +115,51 @@ static enum cli_exit export_fault(struct export *x, enum err rc, const struct er
                      x->why.text[0] != '\0' ? x->why.text : text->text);
 }
 
-/* Read the newest whole checkpoint of a shard. ERR_NOT_FOUND: it has none, which is not printed. */
+/* Which checkpoint of the shard: of one training, and complete in all of them. NULL: there is none.
+ */
+static const struct manifest_checkpoint *export_choose(struct export *x, uint32_t shard,
+                                                       enum err *rc_out)
+{
+    const struct manifest *m = manifest_list_find(&x->manifests, shard);
+
+    *rc_out = OK;
+    if (m == NULL) {
+        return NULL;
+    }
+    if (x->history != 0 && m->history != x->history) {
+        *rc_out = err_text_set(&x->why, ERR_CORRUPT,
+                               "shard %" PRIu32
+                               " is of another training than the others: copy the folders of one "
+                               "training here",
+                               shard);
+        return NULL;
+    }
+    x->history = m->history;
+    return manifest_at(m, x->clock);
+}
+
+/* Read the newest complete checkpoint of a shard, up to --clock. */
 static enum cli_exit export_shard(struct export *x, uint32_t shard, bool *absent_out)
 {
     const struct checkpoint_reader_events events = {.head = export_head, .chunk = export_chunk};
     char name[STORE_NAME_BYTES];
     struct err_text text = {""};
-    uint64_t number;
-    uint32_t skipped;
-    enum err rc =
-        checkpoint_newest(x->store, x->site, shard, name, sizeof(name), &number, &skipped, &text);
+    enum err rc;
+    const struct manifest_checkpoint *c = export_choose(x, shard, &rc);
 
-    *absent_out = rc == ERR_NOT_FOUND;
-    if (rc == ERR_NOT_FOUND) {
+    *absent_out = rc == OK && c == NULL;
+    if (*absent_out) {
         return CLI_DONE;
     }
-    if (skipped > 0 && rc == OK) {
-        cli_note(x->ctx, "shard %" PRIu32 ": %" PRIu32 " newer checkpoint%s damaged: %s", shard,
-                 skipped, skipped == 1 ? " is" : "s are", text.text);
+    if (rc == OK) {
+        checkpoint_name(x->site, shard, c->number, name, sizeof(name));
+        x->shard = shard;
+        rc = checkpoint_check(x->store, name, &text);
     }
-    x->shard = shard;
+    if (rc == ERR_NOT_FOUND || rc == ERR_CORRUPT) {
+        return cli_error(x->ctx, CLI_ERROR_DAMAGED, "strait store ls --store DIR", "%s",
+                         x->why.text[0] != '\0' ? x->why.text : text.text);
+    }
     if (rc == OK) {
         rc = checkpoint_read(x->store, name, &events, x, &text);
     }
@@ -167,7 +197,7 @@ static enum cli_exit export_learn(struct export *x)
     mem_free(list);
     if (status == CLI_DONE && !x->known) {
         return cli_error(x->ctx, CLI_ERROR_NO_CHECKPOINT, "strait store ls --store DIR",
-                         "site %s has no whole checkpoint", x->site);
+                         "site %s has no complete checkpoint", x->site);
     }
     return status;
 }
@@ -183,7 +213,7 @@ static enum cli_exit export_missing(struct export *x, const uint32_t *missing, u
                                  missing[i]);
     }
     return cli_error(x->ctx, CLI_ERROR_NO_CHECKPOINT, "strait store ls --store DIR",
-                     "table %s needs shards that have no whole checkpoint in this folder: %s%s; "
+                     "table %s needs shards that have no complete checkpoint in this folder: %s%s; "
                      "if servers of the site have folders of their own, copy their content here",
                      x->table, list, count > EXPORT_SHOWN ? ", ..." : "");
 }
@@ -332,12 +362,19 @@ static enum cli_exit export_run(struct cli_context *ctx)
 {
     const char *path = cli_text(ctx, "out");
     bool standard = strcmp(path, "-") == 0;
-    struct export x = {
-        .ctx = ctx, .table = cli_argument(ctx, 0), .oldest = UINT64_MAX, .from = json_array()};
+    struct export x = {.ctx = ctx,
+                       .table = cli_argument(ctx, 0),
+                       .oldest = UINT64_MAX,
+                       .from = json_array(),
+                       .clock = cli_given(ctx, "clock") ? (uint64_t)cli_number(ctx, "clock")
+                                                        : UINT64_MAX};
     enum cli_exit status = cli_store_open(ctx, &x.store);
 
     if (status == CLI_DONE) {
         status = cli_store_site(ctx, x.store, x.site);
+    }
+    if (status == CLI_DONE && manifest_list_read(x.store, x.site, &x.manifests, &x.why) != OK) {
+        status = cli_error(ctx, CLI_ERROR_DAMAGED, NULL, "%s", x.why.text);
     }
     if (status == CLI_DONE) {
         status = export_learn(&x);
@@ -350,6 +387,7 @@ static enum cli_exit export_run(struct cli_context *ctx)
     }
     json_decref(x.from);
     mem_free(x.seen);
+    manifest_list_free(&x.manifests);
     store_destroy(x.store);
     return status;
 }
@@ -359,16 +397,25 @@ const struct cli_command cli_command_store_export = {
     .summary = "write a table as a .npy file",
     .paragraphs =
         (const char *const[]){
-            "Puts the table together from the newest whole checkpoint of every shard that holds a "
-            "part of it, and writes it in NumPy's format: numpy.load() reads it. While training "
-            "goes on the parts may be of different clocks; stop the servers, which makes a "
-            "checkpoint, if that matters.",
+            "Puts the table together from the newest complete checkpoint of every shard that holds "
+            "a "
+            "part of it, and writes it in NumPy's format: numpy.load() reads it. If one of them is "
+            "damaged nothing is written: --clock takes older ones. While training goes on the "
+            "parts may be of different clocks; stop the servers, which makes a checkpoint, if that "
+            "matters.",
             NULL},
     .arguments =
         (const struct cli_argument[]){{.placeholder = "TABLE", .help = "the name of the table"},
                                       {0}},
     .options = (const struct cli_option[]){STORE_OPTION_STORE,
                                            STORE_OPTION_SITE,
+                                           {.name = "clock",
+                                            .placeholder = "CLOCK",
+                                            .kind = CLI_NUMBER,
+                                            .min = 0,
+                                            .max = INT64_MAX,
+                                            .help = "from the newest checkpoints of that clock or "
+                                                    "before; default: the newest"},
                                            {.name = "out",
                                             .letter = 'o',
                                             .placeholder = "FILE",

@@ -94,6 +94,7 @@ static enum cli_exit ls_all(struct cli_context *ctx, struct store *store,
     bool quick = cli_flag(ctx, "quick");
     json_t *all = json_array();
     size_t damaged = 0;
+    enum cli_exit status = CLI_DONE;
 
     if (!ctx->json && count > 0) {
         cli_out(ctx, "%sSITE             SHARD   NUMBER    CLOCK         SIZE  STATE%s\n",
@@ -113,15 +114,20 @@ static enum cli_exit ls_all(struct cli_context *ctx, struct store *store,
         }
     }
     if (ctx->json) {
-        return cli_json(
+        status = cli_json(
             ctx, json_pack("{s:o, s:I}", "checkpoints", all, "damaged", (json_int_t)damaged));
+    } else {
+        json_decref(all);
     }
-    json_decref(all);
+    if (status == CLI_DONE && damaged > 0) {
+        return cli_error(ctx, CLI_ERROR_DAMAGED, NULL,
+                         "--store %s: of %zu checkpoint%s %zu cannot "
+                         "be used",
+                         cli_text(ctx, "store"), count, count == 1 ? "" : "s", damaged);
+    }
     cli_note(ctx, "%zu checkpoint%s%s", count, count == 1 ? "" : "s",
-             quick          ? ", not checked"
-             : damaged == 0 ? ", all whole"
-                            : "");
-    return CLI_DONE;
+             quick ? ", not checked" : ", all whole");
+    return status;
 }
 
 static enum cli_exit ls_run(struct cli_context *ctx)
@@ -148,8 +154,9 @@ const struct cli_command cli_command_store_ls = {
     .paragraphs =
         (const char *const[]){
             "Reads every checkpoint from beginning to end: one that is torn, cut or flipped is "
-            "called damaged, with the reason. A server that starts takes the newest whole one of "
-            "each shard.",
+            "called damaged, with the reason, and the exit status is 1. A server starts from the "
+            "newest one that was complete in all shards, and not at all if one of them is damaged: "
+            "see --restore of strait server.",
             NULL},
     .options =
         (const struct cli_option[]){

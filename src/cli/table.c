@@ -9,6 +9,8 @@ const struct cli_command *const cli_commands[] = {
     &cli_command_server,
     &cli_command_why,
     &cli_command_top,
+    &cli_command_table,
+    &cli_command_table_drop,
     &cli_command_store,
     &cli_command_store_ls,
     &cli_command_store_cat,

@@ -161,12 +161,62 @@ static void why_restoring(const json_t *report, json_t *reasons)
             text_addf(&t.text, " from the checkpoint of clock %" PRId64,
                       why_number(checkpoint, "clock"));
         }
-        text_add(&t.text, " and waits, for some seconds, for its workers to come back");
+        text_add(&t.text, " and waits for its workers to come back");
+        if (json_object_get(status, "restoring_for_s") != NULL) {
+            text_addf(&t.text, ", %.0f s at most",
+                      json_number_value(json_object_get(status, "restoring_for_s")));
+        }
         for (size_t m = 0; m < json_array_size(missing) && m < WHY_LANES_SHOWN; m++) {
             text_addf(&t.text, "%s%" JSON_INTEGER_FORMAT, m == 0 ? "; missing ranks: " : ", ",
                       json_integer_value(json_array_get(missing, m)));
         }
         reason = why_add(reasons, "restoring", &t);
+        (void)json_object_set_new(reason, "lanes", json_pack("[I]", why_lane_number(report, i)));
+    }
+}
+
+/* Checkpoints that cannot be written. */
+
+/* Those whose window is full of updates that are in no checkpoint. */
+static void why_store_workers(struct text *out, const json_t *members)
+{
+    int64_t count = 0;
+
+    for (size_t i = 0; i < json_array_size(members); i++) {
+        const json_t *m = json_array_get(members, i);
+
+        if (why_flag(m, "waits_for_store") && count++ < WHY_NAMES_MAX) {
+            text_addf(out, "%s%s (rank %" PRId64 ")",
+                      count == 1 ? "; updates of these workers wait for one: " : ", ",
+                      why_string(m, "name"), why_number(m, "rank"));
+        }
+    }
+    if (count > WHY_NAMES_MAX) {
+        text_addf(out, " and %" PRId64 " more", count - WHY_NAMES_MAX);
+    }
+}
+
+static void why_store(const json_t *report, json_t *reasons)
+{
+    for (size_t i = 0; i < json_array_size(why_lanes(report)); i++) {
+        const json_t *status = why_status(report, i);
+        const json_t *checkpoint = json_object_get(status, "checkpoint");
+        struct why_text t;
+        json_t *reason;
+
+        if (why_number(checkpoint, "failures") == 0) {
+            continue;
+        }
+        why_text_init(&t);
+        text_addf(&t.text,
+                  "lane %" JSON_INTEGER_FORMAT
+                  " (%s) cannot write checkpoints: the store fails since "
+                  "%.0f s (%" PRId64 " attempts): %s; it goes on trying",
+                  why_lane_number(report, i), why_string(status, "server"),
+                  json_number_value(json_object_get(checkpoint, "failing_s")),
+                  why_number(checkpoint, "failures"), why_string(checkpoint, "error"));
+        why_store_workers(&t.text, json_object_get(status, "members"));
+        reason = why_add(reasons, "store_fails", &t);
         (void)json_object_set_new(reason, "lanes", json_pack("[I]", why_lane_number(report, i)));
     }
 }
@@ -248,7 +298,10 @@ static void why_detail(struct text *out, const json_t *member)
         return;
     }
     text_addf(out, "last heard %.1f s ago", (double)silent_ms / 1e3);
-    if (why_number(member, "behind_chunks") > 0) {
+    if (why_number(member, "unsafe_frames") > 0) {
+        text_addf(out, ", %" PRId64 " of its updates wait for a checkpoint",
+                  why_number(member, "unsafe_frames"));
+    } else if (why_number(member, "behind_chunks") > 0) {
         text_addf(out, ", has still to get %" PRId64 " chunks",
                   why_number(member, "behind_chunks"));
     } else if (why_number(member, "held") > 0) {
@@ -613,6 +666,30 @@ static void why_sites(const json_t *report, json_t *reasons)
     }
 }
 
+/* Members whose sessions were ended: they are why something may be missing, and nobody else. */
+static void why_broke_rules(const json_t *report, json_t *reasons)
+{
+    for (size_t i = 0; i < json_array_size(why_lanes(report)); i++) {
+        const json_t *blames = json_object_get(why_status(report, i), "broke_rules");
+
+        for (size_t k = 0; k < json_array_size(blames); k++) {
+            const json_t *blame = json_array_get(blames, k);
+            struct why_text t;
+            json_t *reason;
+
+            why_text_init(&t);
+            text_addf(&t.text,
+                      "%s %s of site %s broke the rules, %.0f s ago, and lane %" PRId64
+                      " ended its session: %s",
+                      why_string(blame, "role"), why_string(blame, "name"),
+                      why_string(blame, "site"), json_number_value(json_object_get(blame, "ago_s")),
+                      (int64_t)why_lane_number(report, i), why_string(blame, "text"));
+            reason = why_add(reasons, "broke_rules", &t);
+            (void)json_object_set_new(reason, "name", json_string(why_string(blame, "name")));
+        }
+    }
+}
+
 json_t *why_reasons(const json_t *report)
 {
     json_t *reasons = json_array();
@@ -621,11 +698,13 @@ json_t *why_reasons(const json_t *report)
         why_unreachable(report, reasons);
         why_servers_missing(report, reasons);
         why_restoring(report, reasons);
+        why_store(report, reasons);
         why_sites(report, reasons);
         why_workers_missing(report, reasons);
         why_no_workers(report, reasons);
         why_clocks(report, reasons);
         why_members(report, reasons);
+        why_broke_rules(report, reasons);
     }
     return reasons;
 }
@@ -665,4 +744,23 @@ void why_nobody(const json_t *report, struct text *out)
 
     text_addf(out, "nobody waits: %" PRId64 " worker%s clock %" PRId64 " or later", workers,
               workers == 1 ? " computes" : "s compute", why_number(first, "version") + 1);
+}
+
+bool why_overflowed(const json_t *report, struct text *out)
+{
+    int64_t all = 0;
+
+    for (size_t i = 0; i < json_array_size(why_lanes(report)); i++) {
+        int64_t count = why_number(why_status(report, i), "kept_elements");
+
+        all = all > WHY_NUMBER_MAX - count ? WHY_NUMBER_MAX : all + count;
+    }
+    if (all == 0) {
+        return false;
+    }
+    text_addf(out,
+              "%" PRId64 " time%s an element kept its value because an update would have made it "
+              "infinite: what these updates added is lost; lower the learning rate or clip updates",
+              all, all == 1 ? "" : "s");
+    return true;
 }

@@ -7,6 +7,7 @@
 #include "base/text.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* An array of reasons, the most important first, each an object with a "kind", a "text" for people
@@ -16,6 +17,7 @@
  *     unreachable       a lane cannot be reached
  *     servers_missing   lanes of other servers are not known yet
  *     restoring         a lane was restarted and waits for its workers to come back
+ *     store_fails       a lane cannot write checkpoints
  *     workers_missing   not enough workers have joined to begin
  *     no_workers        all have left
  *     clock             a clock waits for some workers
@@ -28,6 +30,9 @@ void why_headline(const json_t *report, struct text *out);
 
 /* When there are no reasons: what goes on instead. */
 void why_nobody(const json_t *report, struct text *out);
+
+/* What is wrong though nobody waits for it: elements that kept their values. False: nothing. */
+bool why_overflowed(const json_t *report, struct text *out);
 
 /* A number of a report; zero if it is absent, and within limits that nobody reaches honestly: it
  * may be counted with. */

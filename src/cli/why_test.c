@@ -72,6 +72,22 @@ static void test_a_clock_waits_for_one_worker(void **state)
            "slow; 1 other is done");
 }
 
+static void test_a_store_that_fails_is_blamed_and_not_the_worker(void **state)
+{
+    (void)state;
+    expect(
+        REPORT(LANE(0, "'checkpoint': {'number': 3, 'clock': 10, 'saving': false, 'failures': 4, "
+                       "'error': 'No space left on device', 'failing_s': 7.6}, 'members': ["
+                       "{'name': 'w2', 'rank': 2, 'state': 'in', 'up': true, 'clock': 16, "
+                       "'waited_for': true, 'silent_ms': 234, 'unsafe_frames': 4096, "
+                       "'waits_for_store': true}," W0 "]")),
+        "store_fails: lane 0 (s0) cannot write checkpoints: the store fails since 8 s (4 "
+        "attempts): No space left on device; it goes on trying; updates of these workers wait "
+        "for one: w2 (rank 2)\n"
+        "clock: clock 17 waits for worker w2 (rank 2): last heard 0.2 s ago, 4096 of its updates "
+        "wait for a checkpoint; 1 other is done");
+}
+
 static void test_the_same_on_several_lanes_is_said_once(void **state)
 {
     (void)state;
@@ -177,8 +193,8 @@ static void test_a_server_that_was_restarted(void **state)
     expect(REPORT("{'lane': 3, 'status': {'server': 's1', 'lane': 3, 'lanes': 4, 'barrier': "
                   "'bsp', 'version': 20, 'restoring': true, 'begun': false, 'missing_ranks': [1, "
                   "2], 'checkpoint': {'number': 2, 'clock': 20, 'saving': false}, 'members': []}}"),
-           "restoring: lane 3 (s1) was restarted from the checkpoint of clock 20 and waits, for "
-           "some seconds, for its workers to come back; missing ranks: 1, 2");
+           "restoring: lane 3 (s1) was restarted from the checkpoint of clock 20 and waits for its "
+           "workers to come back; missing ranks: 1, 2");
 }
 
 static void test_workers_in_trouble_that_nobody_waits_for(void **state)
@@ -288,6 +304,16 @@ static void test_what_several_lanes_say_of_a_site_is_said_once(void **state)
 }
 
 /* Whatever a server says: no crash, and something that can be printed. */
+static void test_who_broke_the_rules_is_named(void **state)
+{
+    (void)state;
+    expect(REPORT(LANE(0, "'members': [" W0 "," W2_COMPUTES
+                          "], 'broke_rules': [{'role': 'worker', 'site': 'eu', 'name': 'w9', "
+                          "'text': 'it sent heartbeats', 'times': 2, 'ago_s': 7.2}]")),
+           "broke_rules: worker w9 of site eu broke the rules, 7 s ago, and lane 0 ended its "
+           "session: it sent heartbeats");
+}
+
 static void test_reports_that_make_no_sense(void **state)
 {
     static const char *const reports[] = {
@@ -320,11 +346,29 @@ static void test_reports_that_make_no_sense(void **state)
     }
 }
 
+static void test_elements_that_overflowed_are_mentioned(void **state)
+{
+    json_t *none = json_of(REPORT(LANE(0, "'members': [" W0 "]")));
+    json_t *some = json_of(REPORT(LANE(0, "'kept_elements': 2, 'members': [" W0
+                                          "]") "," LANE(1, "'kept_elements': 3, 'members': []")));
+    char line[512];
+    struct text out;
+
+    (void)state;
+    text_init_fixed(&out, line, sizeof(line));
+    assert_false(why_overflowed(none, &out));
+    assert_true(why_overflowed(some, &out));
+    assert_non_null(strstr(line, "5 times an element kept its value"));
+    json_decref(none);
+    json_decref(some);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nobody_waits_while_all_compute),
         cmocka_unit_test(test_a_clock_waits_for_one_worker),
+        cmocka_unit_test(test_a_store_that_fails_is_blamed_and_not_the_worker),
         cmocka_unit_test(test_the_same_on_several_lanes_is_said_once),
         cmocka_unit_test(test_a_clock_waits_for_several_workers),
         cmocka_unit_test(test_who_is_done_may_not_be_held_back),
@@ -337,7 +381,9 @@ int main(void)
         cmocka_unit_test(test_rounds_around_a_centre_wait),
         cmocka_unit_test(test_other_sites_that_are_not_there),
         cmocka_unit_test(test_what_several_lanes_say_of_a_site_is_said_once),
+        cmocka_unit_test(test_who_broke_the_rules_is_named),
         cmocka_unit_test(test_reports_that_make_no_sense),
+        cmocka_unit_test(test_elements_that_overflowed_are_mentioned),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

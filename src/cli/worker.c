@@ -1,5 +1,6 @@
 /* strait worker: joins a site and trains. */
 
+#include "base/figure.h"
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/detour.h"
@@ -144,14 +145,15 @@ static void worker_clock_json(struct worker *w, struct run_process *p, const str
 
     worker_json(w,
                 json_pack("{s:s, s:I, s:I, s:I, s:b, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:o, "
-                          "s:o*, s:b}",
+                          "s:o*, s:b, s:I}",
                           "event", "clock", "ago_ns", worker_ago(c->ended_ns), "clock",
                           (json_int_t)c->clock, "next", (json_int_t)c->next, "rebased",
                           (int)c->rebased, "samples", (json_int_t)c->samples, "loss_sum",
                           worker_real(c->loss_sum), "read_ns", (json_int_t)c->read_ns, "compute_ns",
                           (json_int_t)c->compute_ns, "end_ns", (json_int_t)c->end_ns, "elements",
                           (json_int_t)c->elements, "large", worker_large(c), "lanes",
-                          worker_lanes(lanes, count), "sifted", sifted, "upper", (int)c->upper));
+                          worker_lanes(lanes, count), "sifted", sifted, "upper", (int)c->upper,
+                          "lost_from", (json_int_t)(c->rebased ? c->lost_from : 0)));
 }
 
 /* How it goes, now and then. */
@@ -160,7 +162,8 @@ static void worker_show(struct worker *w, const struct run_clock *c)
     int64_t now_ns = clock_mono_ns();
     int64_t every_ms = w->ctx->progress ? WORKER_SHOW_MS : WORKER_LINE_MS;
     double all = w->waited_s + w->computed_s;
-    char of[24] = "", line[160];
+    char of[24] = "", loss[32], line[160];
+    struct text text;
 
     if (w->ctx->quiet || w->ctx->json || now_ns - w->shown_ns < every_ms * 1000000) {
         return;
@@ -169,8 +172,10 @@ static void worker_show(struct worker *w, const struct run_clock *c)
     if (w->work.clocks > 0) {
         (void)snprintf(of, sizeof(of), "/%" PRIu64, w->work.clocks);
     }
-    (void)snprintf(line, sizeof(line), "clock %" PRIu64 "%s  loss %.4g  waiting %.0f %%", c->clock,
-                   of, c->loss_sum / c->samples, all > 0 ? w->waited_s / all * 100 : 0);
+    text_init_fixed(&text, loss, sizeof(loss));
+    figure_value(c->loss_sum / c->samples, &text);
+    (void)snprintf(line, sizeof(line), "clock %" PRIu64 "%s  loss %s  waiting %.0f %%", c->clock,
+                   of, loss, all > 0 ? w->waited_s / all * 100 : 0);
     if (w->ctx->progress) {
         (void)fprintf(w->ctx->err, "\r%s\033[K", line);
         (void)fflush(w->ctx->err);
@@ -183,6 +188,7 @@ static void worker_show(struct worker *w, const struct run_clock *c)
 static void worker_clock(struct run_process *p, const struct run_clock *c, void *user)
 {
     struct worker *w = user;
+    char lost[RUN_LOST_BYTES];
 
     w->last = *c;
     w->waited_s += (double)(c->read_ns + c->end_ns) * 1e-9;
@@ -192,9 +198,8 @@ static void worker_clock(struct run_process *p, const struct run_clock *c, void 
     }
     if (c->rebased) {
         worker_clear(w);
-        cli_note(w->ctx,
-                 "left out meanwhile: clock %" PRIu64 " may not count, goes on with %" PRIu64,
-                 c->clock, c->next);
+        run_clock_lost_text(c, lost);
+        cli_note(w->ctx, "left out meanwhile: %s", lost);
     }
     worker_show(w, c);
 }
@@ -407,7 +412,7 @@ static enum cli_exit worker_door(struct cli_context *ctx, struct run_process_con
             .cert_path = files->cert,
             .key_path = files->key,
             .ca_path = files->ca,
-            .crl_path = files->crl[0] != '\0' ? files->crl : NULL,
+            .crl_path = files->crl,
             /* Workers too: in a tree they pass sums on to each other. */
             .roles_accepted = WIRE_ROLE_WORKER,
             .roles_dialled = WIRE_ROLE_SERVER | WIRE_ROLE_WORKER,
@@ -442,6 +447,8 @@ static enum cli_exit worker_failed(struct worker *w, const struct run_process_re
 
     if (r->rc == ERR_NOMEM) {
         id = CLI_ERROR_NO_MEMORY;
+    } else if (r->rc == ERR_TOO_BIG && r->stage == RUN_PROCESS_TRAINING) {
+        id = CLI_ERROR_TABLE_TOO_BIG;
     } else if (r->rc == ERR_TIMEOUT) {
         id = CLI_ERROR_UNREACHABLE;
     } else if (r->stage == RUN_PROCESS_JOB) {

@@ -60,6 +60,7 @@ static enum err open_tls(struct client *c, const struct client_options *o,
     struct net_tls_config tls = {.cert_path = files.cert,
                                  .key_path = files.key,
                                  .ca_path = files.ca,
+                                 .crl_path = files.crl,
                                  /* Workers too: in a tree they pass sums on to each other. */
                                  .roles_accepted = WIRE_ROLE_WORKER,
                                  .roles_dialled = WIRE_ROLE_SERVER | WIRE_ROLE_WORKER};
@@ -68,7 +69,6 @@ static enum err open_tls(struct client *c, const struct client_options *o,
     if (rc != OK) {
         return rc;
     }
-    tls.crl_path = files.crl[0] != '\0' ? files.crl : NULL;
     rc = net_tls_transport_create(config->loop, &tls, &c->tls, text);
     if (rc != OK) {
         return rc;

@@ -149,6 +149,11 @@ void codec_encode(struct codec_coder *coder, const struct codec_chain *chain, fl
     rounding_leave(mode);
 }
 
+bool codec_was_not_finite(const struct codec_coder *coder)
+{
+    return coder->not_finite;
+}
+
 enum err codec_decode(struct codec_coder *coder, uint32_t codec, const void *bytes, size_t size,
                       uint32_t elements, struct codec_plain *out)
 {
@@ -156,6 +161,7 @@ enum err codec_decode(struct codec_coder *coder, uint32_t codec, const void *byt
     uint32_t squeeze = codec >> CODEC_SQUEEZE_SHIFT;
     uint32_t plain_bytes = 0;
 
+    coder->not_finite = false;
     if (elements == 0 || elements > LIMIT_CHUNK_ELEMENTS || kind >= CODEC_KINDS ||
         squeeze >= CODEC_SQUEEZES || size > codec_bytes_max(elements)) {
         return ERR_INVALID;
@@ -166,6 +172,8 @@ enum err codec_decode(struct codec_coder *coder, uint32_t codec, const void *byt
         size = plain_bytes;
     }
     if (bytes == NULL || !codec_payload_valid_by(coder->loops, kind, bytes, size, elements)) {
+        coder->not_finite =
+            bytes != NULL && codec_payload_shaped_by(coder->loops, kind, bytes, size, elements);
         return ERR_INVALID;
     }
     *out = (struct codec_plain){.codec = kind, .payload = bytes, .bytes = (uint32_t)size};

@@ -51,6 +51,10 @@ struct codec_plain {
 MUST_USE enum err codec_decode(struct codec_coder *coder, uint32_t codec, const void *bytes,
                                size_t size, uint32_t elements, struct codec_plain *out);
 
+/* After codec_decode() has refused: was everything right but for a value that is infinite or not a
+ * number? */
+MUST_USE bool codec_was_not_finite(const struct codec_coder *coder);
+
 /* What it costs on one core, in picoseconds: integers, so that simulated time is the same by every
  * compiler. */
 struct codec_cost {

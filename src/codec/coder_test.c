@@ -645,6 +645,40 @@ static void check_norm(struct way *w, uint32_t elements, float t)
     free(sorted);
 }
 
+/* One element of eight, in each form that has floats or halves. */
+static void test_what_is_not_finite_is_told_from_what_is_malformed(void **state)
+{
+    static const struct {
+        uint32_t codec, size, at;
+        bool half;
+        uint8_t index[8];
+    } cases[] = {
+        {CODEC_BITMAP, 12, 8, false, {4}},           {CODEC_LIST, 12, 8, false, {1, 0, 0, 0, 2}},
+        {CODEC_BITMAP_F16, 12, 8, true, {4}},        {CODEC_LIST_F16, 12, 8, true, {1, 0, 0, 0, 2}},
+        {CODEC_GAPS, 12, 8, false, {0, 0, 0, 0, 2}}, {CODEC_GAPS_F16, 12, 8, true, {0, 0, 0, 0, 2}},
+    };
+    struct codec_coder *coder;
+    struct codec_plain plain;
+    uint8_t bytes[16];
+
+    (void)state;
+    assert_int_equal(codec_coder_create(&coder), OK);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        memset(bytes, 0, sizeof(bytes));
+        memcpy(bytes, cases[i].index, sizeof(cases[i].index));
+        assert_int_equal(codec_decode(coder, cases[i].codec, bytes, cases[i].size, 8, &plain), OK);
+        bytes[cases[i].at + (cases[i].half ? 1 : 3)] = 0x7f;
+        bytes[cases[i].at + (cases[i].half ? 0 : 2)] = 0xc0; /* NaN. */
+        assert_int_equal(codec_decode(coder, cases[i].codec, bytes, cases[i].size, 8, &plain),
+                         ERR_INVALID);
+        assert_true(codec_was_not_finite(coder));
+        assert_int_equal(codec_decode(coder, cases[i].codec, bytes, cases[i].size + 4, 8, &plain),
+                         ERR_INVALID);
+        assert_false(codec_was_not_finite(coder));
+    }
+    codec_coder_destroy(coder);
+}
+
 static void test_the_norm_is_used_up_by_the_smallest(void **state)
 {
     static const float tried[] = {0, 1e-45F, 1e-38F, 1e-3F, 0.1F, 0.5F, 1, 2, 1e30F, 3e38F};
@@ -858,6 +892,7 @@ int main(void)
         cmocka_unit_test(test_halves_are_for_errors_within_the_bound_only),
         cmocka_unit_test(test_the_paper_sends_few_if_more_than_80_percent_are_zeros),
         cmocka_unit_test(test_one_frame_of_zstd_that_says_its_size_is_taken_and_no_other),
+        cmocka_unit_test(test_what_is_not_finite_is_told_from_what_is_malformed),
         cmocka_unit_test(test_the_norm_is_used_up_by_the_smallest),
         cmocka_unit_test(test_of_equal_ones_the_first_are_dropped),
         cmocka_unit_test(test_without_a_link_the_smallest_plain_form_is_taken),

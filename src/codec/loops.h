@@ -86,6 +86,9 @@ const struct codec_loops *codec_loops_best(void);
 
 bool codec_payload_valid_by(const struct codec_loops *loops, uint32_t codec, const void *bytes,
                             size_t size, uint32_t elements);
+/* As far as lengths, elements and unused bytes go; floats and halves may be anything. */
+bool codec_payload_shaped_by(const struct codec_loops *loops, uint32_t codec, const void *bytes,
+                             size_t size, uint32_t elements);
 uint32_t codec_add_by(const struct codec_loops *loops, uint32_t codec, const void *payload,
                       uint32_t elements, float *values);
 void codec_pack_by(const struct codec_loops *loops, uint32_t elements, const uint64_t *bitmap,

@@ -40,6 +40,7 @@ struct codec_coder {
     struct codec_taken taken;
     float made_up[CODEC_MADE_UP];
     float made_out[CODEC_MADE_UP];
+    bool not_finite; /* What was last refused. */
 };
 
 /* How something is to be written. */

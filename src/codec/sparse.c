@@ -208,32 +208,55 @@ static uint32_t sparse_index_judge(const struct codec_loops *loops, uint32_t cod
     return count;
 }
 
-/* Of exactly the size that so many have. */
-static bool sparse_values_valid(const struct codec_loops *loops, uint32_t codec,
-                                const uint8_t *values, uint32_t count)
+/* Of exactly the size that so many have: is what fills it up zero, and are bytes what they may be?
+ */
+static bool sparse_values_shaped(const struct codec_loops *loops, uint32_t codec,
+                                 const uint8_t *values, uint32_t count)
 {
     uint32_t used = count * (codec_kind_values(codec) == CODEC_VALUES_F16 ? 2 : 1);
 
     if (codec_kind_values(codec) == CODEC_VALUES_F32) {
-        return loops->finite(values, count);
+        return true;
     }
     for (uint32_t i = used; i < codec_values_bytes(codec, count); i++) {
         if (values[i] != 0) {
             return false;
         }
     }
-    return sparse_in_bytes(codec) ? loops->whole_bytes(values, count)
-                                  : loops->finite_halves(values, count);
+    return !sparse_in_bytes(codec) || loops->whole_bytes(values, count);
+}
+
+static bool sparse_values_finite(const struct codec_loops *loops, uint32_t codec,
+                                 const uint8_t *values, uint32_t count)
+{
+    if (codec_kind_values(codec) == CODEC_VALUES_F32) {
+        return loops->finite(values, count);
+    }
+    return sparse_in_bytes(codec) || loops->finite_halves(values, count);
+}
+
+static bool sparse_judge(const struct codec_loops *loops, uint32_t codec, const void *bytes,
+                         size_t size, uint32_t elements, bool finite)
+{
+    uint32_t index_bytes = 0;
+    uint32_t count = sparse_index_judge(loops, codec, bytes, size, elements, &index_bytes);
+    const uint8_t *values = (const uint8_t *)bytes + index_bytes;
+
+    return count > 0 && size == (size_t)index_bytes + codec_values_bytes(codec, count) &&
+           sparse_values_shaped(loops, codec, values, count) &&
+           (!finite || sparse_values_finite(loops, codec, values, count));
 }
 
 bool codec_payload_valid_by(const struct codec_loops *loops, uint32_t codec, const void *bytes,
                             size_t size, uint32_t elements)
 {
-    uint32_t index_bytes;
-    uint32_t count = sparse_index_judge(loops, codec, bytes, size, elements, &index_bytes);
+    return sparse_judge(loops, codec, bytes, size, elements, true);
+}
 
-    return count > 0 && size == (size_t)index_bytes + codec_values_bytes(codec, count) &&
-           sparse_values_valid(loops, codec, (const uint8_t *)bytes + index_bytes, count);
+bool codec_payload_shaped_by(const struct codec_loops *loops, uint32_t codec, const void *bytes,
+                             size_t size, uint32_t elements)
+{
+    return sparse_judge(loops, codec, bytes, size, elements, false);
 }
 
 bool codec_payload_valid(uint32_t codec, const void *bytes, size_t size, uint32_t elements)

@@ -35,6 +35,9 @@ struct net_conn_events {
     void (*opened)(struct net_conn *conn, void *user);
     /* Anything but OK closes the connection with that error. */
     enum err (*frame)(struct net_conn *conn, const struct net_frame *frame, void *user);
+    /* A whole frame came, before anything is done with it, heartbeats included. False: there is
+     * nothing to be done with it, and the connection is about to end. May be NULL. */
+    bool (*allowed)(struct net_conn *conn, uint8_t type, void *user);
     /* After ERR_AGAIN or ERR_NOMEM: there is room again. May be NULL. */
     void (*writable)(struct net_conn *conn, enum net_priority priority, void *user);
     void (*closed)(struct net_conn *conn, enum err why, const char *text, void *user);

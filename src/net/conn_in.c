@@ -66,6 +66,10 @@ static void net_conn_deliver(struct net_conn *c, const struct net_frame *frame)
         return;
     }
     obs_counter_add(c->config.counters->received_frames, 1);
+    if (c->config.events->allowed != NULL &&
+        !c->config.events->allowed(c, frame->header.type, c->config.user)) {
+        return;
+    }
     if (frame->header.type == WIRE_HEARTBEAT && c->trusted) {
         rc = net_conn_take_beat(c, frame);
     } else {

@@ -33,6 +33,20 @@ static enum err net_counters_add_refused(struct net_counters *c, struct obs_regi
     return rc;
 }
 
+static enum err net_counters_add_expelled(struct net_counters *c, struct obs_registry *registry)
+{
+    enum err rc = OK;
+
+    for (int i = 0; i < NET_EXPELS && rc == OK; i++) {
+        struct net_counter_row row = {&c->expelled[i], "strait_sessions_expelled_total",
+                                      "Sessions ended because the peer broke the rules, by reason.",
+                                      "reason", net_expel_name((enum net_expel)i)};
+
+        rc = net_counters_add(registry, &row);
+    }
+    return rc;
+}
+
 enum err net_counters_init(struct net_counters *c, struct obs_registry *registry)
 {
     const struct net_counter_row rows[] = {
@@ -69,6 +83,9 @@ enum err net_counters_init(struct net_counters *c, struct obs_registry *registry
     }
     if (rc == OK) {
         rc = net_counters_add_refused(c, registry);
+    }
+    if (rc == OK) {
+        rc = net_counters_add_expelled(c, registry);
     }
     if (rc == OK) {
         rc = obs_histogram_create(registry, &rtt, &c->rtt);

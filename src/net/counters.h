@@ -4,6 +4,7 @@
 #define NET_COUNTERS_H
 
 #include "net/conn.h"
+#include "net/endpoint.h"
 #include "obs/metric.h"
 
 /* Why a connection or a frame was turned away, beyond what the header says (enum wire_reason). */
@@ -16,13 +17,14 @@ struct net_counters {
     struct obs_counter *strangers_refused;          /* Connections over the limits. */
     struct obs_counter *hellos_refused;
     struct obs_counter *connections;
-    struct obs_counter *silent;         /* Ended because the peer went silent. */
-    struct obs_counter *resent;         /* Frames sent again after a reconnect. */
-    struct obs_counter *duplicates;     /* Frames recognised as seen before. */
-    struct obs_counter *queue_full;     /* ERR_AGAIN given to senders. */
-    struct obs_counter *probe_trains;   /* Trains of probes that were answered. */
-    struct obs_counter *probes_ignored; /* Late, foreign, or over the limit; reports too. */
-    struct obs_histogram *rtt;          /* Of heartbeats. */
+    struct obs_counter *expelled[NET_EXPELS]; /* Sessions ended because the peer broke the rules. */
+    struct obs_counter *silent;               /* Ended because the peer went silent. */
+    struct obs_counter *resent;               /* Frames sent again after a reconnect. */
+    struct obs_counter *duplicates;           /* Frames recognised as seen before. */
+    struct obs_counter *queue_full;           /* ERR_AGAIN given to senders. */
+    struct obs_counter *probe_trains;         /* Trains of probes that were answered. */
+    struct obs_counter *probes_ignored;       /* Late, foreign, or over the limit; reports too. */
+    struct obs_histogram *rtt;                /* Of heartbeats. */
 };
 
 /* Create all of them in @registry, or find those that are there. */

@@ -14,6 +14,7 @@
 #define NET_ENDPOINT_H
 
 #include "net/conn.h"
+#include "net/flood.h"
 #include "net/window.h"
 
 struct net_endpoint;
@@ -61,6 +62,7 @@ struct net_endpoint_config {
     uint16_t part;          /* A member may have several endpoints, each with its own number. */
     uint64_t seed;          /* For jitter. */
     bool insecure;          /* Take peers without certificates at their word. */
+    bool unlimited;         /* Peers may send control frames as fast as they can: for benchmarks. */
     bool manual_ack;        /* net_peer_ack() says when a frame is dealt with; else frame() does. */
     int64_t heartbeat_ns;   /* Zero: the default of a second. */
     int64_t grace_ns;       /* Zero: the default of thirty seconds. */
@@ -131,6 +133,20 @@ void net_peer_limit(struct net_peer *peer, uint64_t bytes);
  * zero: no limit. Holds until it is changed, also on connections to come. ERR_INVALID: the carrier
  * cannot, and sends as before. */
 MUST_USE enum err net_peer_pace(struct net_peer *peer, uint64_t bytes_per_s);
+
+/* Why a session was ended that the peer had no wish to end. */
+enum net_expel {
+    NET_EXPEL_PROTOCOL, /* A frame that no correct member sends. */
+    NET_EXPEL_AHEAD,    /* A clock that no correct member can have reached. */
+    NET_EXPEL_FLOODS,   /* This and the following: too many frames of a kind (net/flood.h). */
+    NET_EXPELS = NET_EXPEL_FLOODS + NET_FLOOD_KINDS,
+};
+
+const char *net_expel_name(enum net_expel reason);
+
+/* The peer broke the rules: tell it so, end the session, and do not let it in again for a while
+ * (net/cooldown.h). Log and counter name it; lost() follows with ERR_PEER and @text. */
+void net_peer_expel(struct net_peer *peer, enum net_expel reason, const char *text);
 
 /* Say good-bye and end the session; lost() follows with OK. */
 void net_peer_close(struct net_peer *peer, const char *text);

@@ -316,8 +316,12 @@ static enum err net_greet_admit(struct net_stranger *s, const struct pki_identit
     struct net_endpoint *e = s->endpoint;
     struct net_peer *p = net_greet_find(e, who, hello->session);
     struct net_peer *before = p;
+    char wait[LIMIT_REASON_BYTES];
     enum err rc;
 
+    if (net_peer_must_wait(e, who, wait)) {
+        return net_greet_refuse(s, WIRE_REFUSAL_BUSY, wait);
+    }
     if (p != NULL && hello->incarnation != p->incarnation) {
         if (net_greet_retired(p, hello->incarnation)) {
             return net_greet_refuse(s, WIRE_REFUSAL_SUPERSEDED, "a newer process of yours is here");

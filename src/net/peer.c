@@ -7,6 +7,7 @@
 #include "wire/ack.h"
 #include "wire/hello.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -44,6 +45,7 @@ static void net_slot_pump(struct net_slot *slot)
                 break;
             }
             net_outbox_sent(o, e);
+            net_flood_sent(&slot->peer->flood);
         }
     }
 }
@@ -253,12 +255,14 @@ static void net_peer_take_bye(struct net_peer *p, const struct net_frame *frame)
 {
     struct wire_refuse bye;
     char text[LIMIT_REASON_BYTES + 1] = "good-bye";
+    enum err why = OK;
 
     if (wire_refuse_decode(frame->body, frame->header.body_bytes, &bye) == OK) {
         memcpy(text, bye.text, bye.text_bytes);
         text[bye.text_bytes] = '\0';
+        why = bye.code == 0 ? OK : ERR_REFUSED;
     }
-    net_peer_lose(p, OK, text);
+    net_peer_lose(p, why, text);
 }
 
 static void net_slot_opened(struct net_conn *conn, void *user)
@@ -271,14 +275,12 @@ static void net_slot_opened(struct net_conn *conn, void *user)
     }
 }
 
-static enum err net_slot_frame(struct net_conn *conn, const struct net_frame *frame, void *user)
+static enum err net_peer_take(struct net_peer *p, const struct net_frame *frame)
 {
-    struct net_slot *slot = user;
-    struct net_peer *p = slot->peer;
-
-    (void)conn;
-    if (!slot->live) {
-        return net_greet_answer(slot, frame);
+    /* Who has no certificate has the role that its hello names. */
+    if ((p->identity.role & wire_type_info(frame->header.type)->roles) == 0) {
+        obs_counter_add(p->endpoint->counters.refused[WIRE_REASON_ROLE], 1);
+        return ERR_PEER;
     }
     switch (frame->header.type) {
     case WIRE_HELLO:
@@ -303,6 +305,47 @@ static enum err net_slot_frame(struct net_conn *conn, const struct net_frame *fr
         return p->endpoint->config.events->frame(p, frame, p->endpoint->config.user);
     }
     return net_peer_take_numbered(p, frame);
+}
+
+/* Frames that cost more than they carry must not come too often. */
+static bool net_slot_allowed(struct net_conn *conn, uint8_t type, void *user)
+{
+    struct net_slot *slot = user;
+    struct net_peer *p = slot->peer;
+    int64_t now_ns = loop_now_ns(p->endpoint->config.loop);
+    enum net_flood_kind kind = net_flood_kind(type, p->identity.role);
+    char text[LIMIT_REASON_BYTES];
+
+    (void)conn;
+    if (!slot->live || p->closing || p->endpoint->config.unlimited ||
+        net_flood_take(&p->flood, kind, now_ns)) {
+        return true;
+    }
+    (void)snprintf(text, sizeof(text), "it sent too many %s: more than %u a second, %u at once",
+                   net_flood_name(kind), net_flood_rate(kind), net_flood_burst(kind));
+    net_peer_expel(p, (enum net_expel)(NET_EXPEL_FLOODS + (int)kind), text);
+    return false;
+}
+
+static enum err net_slot_frame(struct net_conn *conn, const struct net_frame *frame, void *user)
+{
+    struct net_slot *slot = user;
+    char text[LIMIT_REASON_BYTES];
+    enum err rc;
+
+    (void)conn;
+    if (!slot->live) {
+        return net_greet_answer(slot, frame);
+    }
+    rc = net_peer_take(slot->peer, frame);
+    if (rc == ERR_PEER) {
+        (void)snprintf(text, sizeof(text), "it sent a frame %s that no correct %s sends",
+                       wire_type_info(frame->header.type)->name,
+                       wire_role_name(slot->peer->identity.role));
+        net_peer_expel(slot->peer, NET_EXPEL_PROTOCOL, text);
+        rc = OK;
+    }
+    return rc;
 }
 
 static void net_slot_writable(struct net_conn *conn, enum net_priority priority, void *user)
@@ -374,6 +417,9 @@ static void net_slot_closed(struct net_conn *conn, enum err why, const char *tex
         return;
     }
     if (was_live && err_scope(why) == ERR_SCOPE_PEER) {
+        if (why == ERR_PEER) {
+            net_peer_blame(p, NET_EXPEL_PROTOCOL, text);
+        }
         net_peer_lose(p, why, text); /* It would do the same again. */
         return;
     }
@@ -390,6 +436,7 @@ static void net_slot_closed(struct net_conn *conn, enum err why, const char *tex
 const struct net_conn_events net_slot_events = {
     .opened = net_slot_opened,
     .frame = net_slot_frame,
+    .allowed = net_slot_allowed,
     .writable = net_slot_writable,
     .closed = net_slot_closed,
 };
@@ -489,17 +536,18 @@ void net_peer_lose(struct net_peer *p, enum err why, const char *text)
     loop_task_post(&p->end);
 }
 
-void net_peer_close(struct net_peer *p, const char *text)
+void net_peer_part(struct net_peer *p, enum err why, const char *text)
 {
     struct net_slot *slot = net_peer_first_live(p);
+    uint32_t code = why == OK ? 0 : WIRE_REFUSAL_BUSY;
     struct buf *frame;
 
     if (p->closing) {
         return;
     }
     if (slot == NULL ||
-        wire_refuse_encode(p->endpoint->control_pool, WIRE_BYE, 0, text, &frame) != OK) {
-        net_peer_lose(p, OK, text);
+        wire_refuse_encode(p->endpoint->control_pool, WIRE_BYE, code, text, &frame) != OK) {
+        net_peer_lose(p, why, text);
         return;
     }
     if (net_conn_send_sealed(slot->conn, NET_CONTROL, frame) != OK) {
@@ -507,13 +555,19 @@ void net_peer_close(struct net_peer *p, const char *text)
     }
     p->closing = true;
     p->up = false;
-    (void)err_text_set(&p->why_text, OK, "%s", text);
+    p->why = why;
+    (void)err_text_set(&p->why_text, why, "%s", text);
     for (uint16_t i = 0; i < p->streams; i++) {
         loop_timer_stop(&p->slots[i].redial);
         if (p->slots[i].conn != NULL) {
             net_conn_close_soft(p->slots[i].conn);
         }
     }
+}
+
+void net_peer_close(struct net_peer *p, const char *text)
+{
+    net_peer_part(p, OK, text);
 }
 
 static void net_slot_redial(struct loop_timer *timer, void *user)

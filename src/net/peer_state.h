@@ -7,8 +7,10 @@
 #include "loop/loop.h"
 #include "net/admit.h"
 #include "net/backoff.h"
+#include "net/cooldown.h"
 #include "net/counters.h"
 #include "net/endpoint.h"
+#include "net/flood.h"
 #include "net/outbox.h"
 #include "net/probe_state.h"
 
@@ -66,6 +68,7 @@ struct net_peer {
     struct loop_timer grace;
     enum err why;
     struct err_text why_text;
+    struct net_flood flood;
     struct net_probe probe;
     struct net_probe_answer answer;
     struct net_link traffic;
@@ -100,6 +103,7 @@ struct net_endpoint {
     struct list strangers;
     struct list listeners;
     struct net_admit admit;
+    struct net_cooldown cooldown;
     bool admit_ready;
 };
 
@@ -116,6 +120,12 @@ MUST_USE enum err net_greet_stranger(struct net_stranger *stranger, const struct
 /* pace.c: give the stream its part of the limit. */
 void net_slot_pace(struct net_slot *slot);
 
+/* expel.c */
+void net_peer_blame(struct net_peer *p, enum net_expel reason, const char *text);
+/* Must it stay away a while longer? Then @text says so. */
+bool net_peer_must_wait(const struct net_endpoint *e, const struct pki_identity *who,
+                        char text[LIMIT_REASON_BYTES]);
+
 /* peer.c */
 MUST_USE enum err net_peer_init(struct net_peer *p, struct net_endpoint *e, uint16_t streams);
 extern const struct net_conn_events net_slot_events;
@@ -124,5 +134,7 @@ void net_slot_dial(struct net_slot *slot);
 void net_slot_live(struct net_slot *slot, const struct net_window *received);
 void net_peer_keep_only(struct net_slot *keep, const char *text);
 void net_peer_lose(struct net_peer *p, enum err why, const char *text);
+/* Say good-bye, then the same. */
+void net_peer_part(struct net_peer *p, enum err why, const char *text);
 
 #endif

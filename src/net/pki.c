@@ -77,54 +77,6 @@ enum err pki_cert_read(const char *path, X509 **cert_out, struct err_text *text)
     return OK;
 }
 
-static EVP_PKEY *pki_key_from_pem(const char *chars, size_t size)
-{
-    BIO *bio = BIO_new_mem_buf(chars, (int)size);
-    EVP_PKEY *key =
-        bio == NULL ? NULL : PEM_read_bio_PrivateKey(bio, NULL, pki_x509_no_passphrase, NULL);
-
-    BIO_free(bio);
-    return key;
-}
-
-enum err pki_key_decode(const char *chars, size_t size, EVP_PKEY **key_out, struct err_text *text)
-{
-    EVP_PKEY *key = size > PKI_FILE_BYTES_MAX ? NULL : pki_key_from_pem(chars, size);
-
-    if (key == NULL) {
-        return pki_x509_fault(text, ERR_MALFORMED, "not a private key in PEM without passphrase");
-    }
-    if (EVP_PKEY_is_a(key, "ED25519") != 1) {
-        EVP_PKEY_free(key);
-        return err_text_set(text, ERR_REFUSED, "not an Ed25519 key");
-    }
-    *key_out = key;
-    return OK;
-}
-
-enum err pki_key_read(const char *path, EVP_PKEY **key_out, struct err_text *text)
-{
-    struct pki_bytes bytes = {0};
-    struct err_text why = {0};
-    enum err rc = pki_file_read(path, PKI_FILE_BYTES_MAX, &bytes, text);
-
-    if (rc != OK) {
-        return rc;
-    }
-    if ((bytes.mode & 077) != 0) {
-        rc = err_text_set(text, ERR_REFUSED,
-                          "the key %.300s can be read by others (mode %04o): run chmod 600 on it",
-                          path, (unsigned int)bytes.mode);
-    } else {
-        rc = pki_key_decode(bytes.chars, bytes.size, key_out, &why);
-        if (rc != OK) {
-            (void)err_text_set(text, rc, "cannot use %.300s: %.160s", path, why.text);
-        }
-    }
-    pki_bytes_deinit(&bytes);
-    return rc;
-}
-
 /* Telling. */
 
 /* Write a name as printable ASCII, cut to @size. */

@@ -104,6 +104,10 @@ MUST_USE enum err pki_key_read(const char *path, EVP_PKEY **key_out, struct err_
 MUST_USE enum err pki_crl_read(const char *path, X509 *ca, X509_CRL **crl_out,
                                struct err_text *text);
 
+/* True if the authority made the list @a before @b: by their numbers; if these are equal, or
+ * missing in one, by their dates. */
+bool pki_crl_is_older(const X509_CRL *a, const X509_CRL *b);
+
 /* ERR_MALFORMED if a date or the serial makes no sense. */
 MUST_USE enum err pki_cert_describe(const X509 *cert, struct pki_description *out,
                                     struct err_text *text);

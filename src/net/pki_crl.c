@@ -57,6 +57,21 @@ enum err pki_crl_read(const char *path, X509 *ca, X509_CRL **crl_out, struct err
     return OK;
 }
 
+bool pki_crl_is_older(const X509_CRL *a, const X509_CRL *b)
+{
+    ASN1_INTEGER *a_number = X509_CRL_get_ext_d2i(a, NID_crl_number, NULL, NULL);
+    ASN1_INTEGER *b_number = X509_CRL_get_ext_d2i(b, NID_crl_number, NULL, NULL);
+    int order = a_number == NULL || b_number == NULL ? 0 : ASN1_INTEGER_cmp(a_number, b_number);
+
+    ASN1_INTEGER_free(a_number);
+    ASN1_INTEGER_free(b_number);
+    if (order == 0) {
+        /* -2: a date makes no sense; such a list is not called older. */
+        return ASN1_TIME_compare(X509_CRL_get0_lastUpdate(a), X509_CRL_get0_lastUpdate(b)) == -1;
+    }
+    return order < 0;
+}
+
 enum err pki_crl_write(X509_CRL *crl, const char *path, bool replace, struct err_text *text)
 {
     BIO *bio = BIO_new(BIO_s_mem());

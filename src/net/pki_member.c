@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MEMBER_END_CHARS = 4 }; /* Of ".crt". */
 
@@ -73,9 +72,6 @@ enum err pki_member_find(const char *dir, const char *name, struct pki_member_fi
         !member_path(files.crl, dir, "revoked", ".crl")) {
         return err_text_set(text, ERR_TOO_BIG, "%.64s...: paths in it are longer than %d bytes",
                             dir, PKI_PATH_BYTES - 1);
-    }
-    if (access(files.crl, F_OK) != 0) {
-        files.crl[0] = '\0';
     }
     *out = files;
     return OK;

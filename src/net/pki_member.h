@@ -9,7 +9,7 @@ struct pki_member_files {
     char cert[PKI_PATH_BYTES];
     char key[PKI_PATH_BYTES];
     char ca[PKI_PATH_BYTES];
-    char crl[PKI_PATH_BYTES]; /* Empty: the folder has no revocation list. */
+    char crl[PKI_PATH_BYTES]; /* The revocation list; may appear later. */
 };
 
 /* True if the file of that name in a folder is the certificate of a member. */

@@ -19,7 +19,7 @@ static void assert_files(const struct testing *t, const struct pki_member_files 
     assert_string_equal(files->cert, testing_path(t, cert));
     assert_string_equal(files->key, testing_path(t, key));
     assert_string_equal(files->ca, testing_path(t, ca));
-    assert_string_equal(files->crl, crl[0] == '\0' ? "" : testing_path(t, crl));
+    assert_string_equal(files->crl, testing_path(t, crl));
 }
 
 static void test_the_only_member_needs_no_name(void **state)
@@ -29,9 +29,9 @@ static void test_the_only_member_needs_no_name(void **state)
 
     issue(t, "worker/eu/anna", "m");
     OK_OR_TEXT(pki_member_find(testing_path(t, "m"), NULL, &files, &t->text), t);
-    assert_files(t, &files, "m/anna.crt", "m/anna.key", "m/ca.crt", "");
+    assert_files(t, &files, "m/anna.crt", "m/anna.key", "m/ca.crt", "m/revoked.crl");
     OK_OR_TEXT(pki_member_find(testing_path(t, "m"), "", &files, &t->text), t);
-    assert_files(t, &files, "m/anna.crt", "m/anna.key", "m/ca.crt", "");
+    assert_files(t, &files, "m/anna.crt", "m/anna.key", "m/ca.crt", "m/revoked.crl");
 }
 
 static void test_of_several_one_is_chosen_by_name(void **state)
@@ -48,18 +48,7 @@ static void test_of_several_one_is_chosen_by_name(void **state)
     assert_string_equal(t->text.text, want);
     assert_string_equal(files.cert, "as it was");
     OK_OR_TEXT(pki_member_find(testing_path(t, "m"), "bert", &files, &t->text), t);
-    assert_files(t, &files, "m/bert.crt", "m/bert.key", "m/ca.crt", "");
-}
-
-static void test_a_revocation_list_is_found_if_it_is_there(void **state)
-{
-    struct testing *t = *state;
-    struct pki_member_files files;
-
-    issue(t, "worker/eu/anna", "m");
-    testing_write(testing_path(t, "m/revoked.crl"), "", 0);
-    OK_OR_TEXT(pki_member_find(testing_path(t, "m"), "anna", &files, &t->text), t);
-    assert_files(t, &files, "m/anna.crt", "m/anna.key", "m/ca.crt", "m/revoked.crl");
+    assert_files(t, &files, "m/bert.crt", "m/bert.key", "m/ca.crt", "m/revoked.crl");
 }
 
 static void test_a_folder_without_members_is_refused(void **state)
@@ -110,7 +99,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(test_the_only_member_needs_no_name),
         CASE(test_of_several_one_is_chosen_by_name),
-        CASE(test_a_revocation_list_is_found_if_it_is_there),
         CASE(test_a_folder_without_members_is_refused),
         CASE(test_a_path_that_is_too_long_is_refused),
         cmocka_unit_test(test_certificates_of_members_are_known_by_their_names),

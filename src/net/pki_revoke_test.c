@@ -144,6 +144,45 @@ static void test_list_is_numbered_and_outlives_its_members(void **state)
     X509_CRL_free(crl);
 }
 
+/* A list of the authority with another date, and without a number if @plain. */
+static X509_CRL *dated(struct testing *t, int64_t now_s, bool plain)
+{
+    X509_CRL *crl = testing_crl(t);
+    ASN1_TIME *when = ASN1_TIME_set(NULL, (time_t)now_s);
+
+    assert_int_equal(X509_CRL_set1_lastUpdate(crl, when), 1);
+    if (plain) {
+        X509_EXTENSION_free(
+            X509_CRL_delete_ext(crl, X509_CRL_get_ext_by_NID(crl, NID_crl_number, -1)));
+    }
+    ASN1_TIME_free(when);
+    return crl;
+}
+
+static void test_the_older_of_two_lists_is_known_by_number_then_date(void **state)
+{
+    struct testing *t = *state;
+    char serial[PKI_SERIAL_TEXT_BYTES];
+    X509_CRL *first = dated(t, NOW_S + DAY_S, false), *again = dated(t, NOW_S, false);
+    X509_CRL *plain = dated(t, NOW_S + 2 * DAY_S, true), *second;
+    uint32_t count;
+
+    X509_free(issue(t, "worker/eu/w1", serial));
+    OK_OR_TEXT(pki_ca_revoke_serial(t->ca, serial, NOW_S, &count, &t->text), t);
+    second = testing_crl(t);
+    assert_true(pki_crl_is_older(first, second)); /* By number, whatever the date. */
+    assert_false(pki_crl_is_older(second, first));
+    assert_false(pki_crl_is_older(first, first));
+    assert_true(pki_crl_is_older(again, first));
+    assert_false(pki_crl_is_older(first, again));
+    assert_true(pki_crl_is_older(second, plain));
+    assert_false(pki_crl_is_older(plain, second));
+    X509_CRL_free(first);
+    X509_CRL_free(again);
+    X509_CRL_free(plain);
+    X509_CRL_free(second);
+}
+
 static void test_damaged_list_is_never_replaced(void **state)
 {
     struct testing *t = *state;
@@ -351,6 +390,7 @@ int main(void)
         CASE(test_revoked_by_serial_identity_or_file),
         CASE(test_revoking_the_unknown_is_refused),
         CASE(test_list_is_numbered_and_outlives_its_members),
+        CASE(test_the_older_of_two_lists_is_known_by_number_then_date),
         CASE(test_damaged_list_is_never_replaced),
         CASE(test_list_tells_all),
         CASE(test_cut_record_is_repaired),

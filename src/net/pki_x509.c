@@ -39,17 +39,6 @@ void pki_hex(const uint8_t *bytes, size_t size, char *out)
     out[2 * size] = '\0';
 }
 
-enum err pki_x509_key(EVP_PKEY **key_out, struct err_text *text)
-{
-    EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
-
-    if (key == NULL) {
-        return pki_x509_fault(text, ERR_IO, "cannot make an Ed25519 key");
-    }
-    *key_out = key;
-    return OK;
-}
-
 /* Dates. */
 
 static enum err x509_set_time(ASN1_TIME *time, int64_t seconds)
@@ -363,19 +352,6 @@ enum err pki_x509_cert_pem(X509 *cert, struct pki_pem *out, struct err_text *tex
     enum err rc = bio != NULL && PEM_write_bio_X509(bio, cert) == 1
                       ? pki_x509_pem_take(bio, out, text)
                       : pki_x509_fault(text, ERR_NOMEM, "cannot write a certificate");
-
-    BIO_free(bio);
-    return rc;
-}
-
-enum err pki_x509_key_pem(EVP_PKEY *key, struct pki_pem *out, struct err_text *text)
-{
-    /* Secure memory is zeroed when freed. */
-    BIO *bio = BIO_new(BIO_s_secmem());
-    enum err rc =
-        bio != NULL && PEM_write_bio_PKCS8PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL) == 1
-            ? pki_x509_pem_take(bio, out, text)
-            : pki_x509_fault(text, ERR_NOMEM, "cannot write a key");
 
     BIO_free(bio);
     return rc;

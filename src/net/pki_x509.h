@@ -26,6 +26,7 @@ struct pki_x509_issue {
 /* Fill @text with "@what: reason from OpenSSL's queue", empty the queue and return @rc. */
 enum err pki_x509_fault(struct err_text *text, enum err rc, const char *what);
 
+/* Private keys are in pki_key.c. */
 MUST_USE enum err pki_x509_key(EVP_PKEY **key_out, struct err_text *text);
 
 /* A self-signed authority. */
@@ -54,7 +55,7 @@ MUST_USE enum err pki_x509_time(const ASN1_TIME *time, int64_t *seconds_out);
 
 MUST_USE enum err pki_x509_digest(const X509 *cert, uint8_t out[PKI_SHA256_BYTES]);
 
-/* Read a key; the caller frees it. ERR_REFUSED unless it is Ed25519. In pki.c. */
+/* Read a key; the caller frees it. ERR_REFUSED unless it is Ed25519. */
 MUST_USE enum err pki_key_decode(const char *chars, size_t size, EVP_PKEY **key_out,
                                  struct err_text *text);
 

@@ -21,6 +21,8 @@ enum {
 /* More than frames of that size can reach: the search lowers it. */
 #define PROBE_RATE_MAX (UINT64_C(1) << 30)
 
+_Static_assert(NET_PROBE_ANSWERS_PER_MINUTE *(int)NET_PROBE_COUNT <= (int)LIMIT_PROBE_BURST,
+               "all trains that are answered may come at once");
 _Static_assert((int)NET_PROBE_COUNT <= (int)WIRE_PROBE_TRAIN_MAX, "a report holds a train");
 _Static_assert((int)NET_PROBE_FRAME_BYTES <= (int)WIRE_PROBE_FRAME_BYTES_MAX,
                "a frame holds its padding");

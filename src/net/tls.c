@@ -28,7 +28,8 @@ struct net_tls_transport {
     uint32_t roles_dialled;
     struct pki_identity identity;
     char *crl_path;
-    struct stat crl_seen;
+    struct stat crl_seen; /* The file that crl_rc is about; all zero: none. */
+    enum err crl_rc;      /* What became of it. */
     struct loop_timer crl_timer;
     struct list streams; /* Opened ones, to end those that are revoked. */
 };
@@ -332,6 +333,10 @@ static enum err net_tls_identify(struct net_tls *t)
         return err_text_set(&t->base.why, ERR_REFUSED, "a %s is not wanted here",
                             wire_role_name(t->base.identity.role));
     }
+    /* A list that came in the middle of the handshake ended only those that were open. */
+    if (net_tls_context_revoked(&transport->server, cert)) {
+        return err_text_set(&t->base.why, ERR_REFUSED, "its certificate was revoked");
+    }
     t->base.authenticated = true;
     return OK;
 }
@@ -553,48 +558,89 @@ static void net_tls_end_revoked(struct net_tls_transport *t)
     }
 }
 
-static enum err net_tls_reload_crl(struct net_tls_transport *t, struct err_text *text)
+/* Put the list of the file in force, unless that would go back to an older one. */
+static enum err net_tls_take_crl(struct net_tls_transport *t, struct err_text *text)
 {
-    X509_CRL *client = NULL, *server = NULL;
-    enum err rc = pki_crl_read(t->crl_path, t->client.ca, &client, text);
+    X509_CRL *crl = NULL;
+    enum err rc = pki_crl_read(t->crl_path, t->server.ca, &crl, text);
+    enum err other;
 
-    if (rc == OK) {
-        rc = pki_crl_read(t->crl_path, t->server.ca, &server, text);
-        if (rc != OK) {
-            X509_CRL_free(client);
-        }
+    if (rc != OK) {
+        return rc;
     }
-    if (rc == OK) {
-        rc = net_tls_context_set_crl(&t->client, client);
+    if (t->server.crl != NULL && pki_crl_is_older(crl, t->server.crl)) {
+        X509_CRL_free(crl);
+        return err_text_set(text, ERR_REFUSED,
+                            "%s is older than the list in force: copy the newest one from the "
+                            "authority",
+                            t->crl_path);
     }
-    if (server != NULL) {
-        enum err other = net_tls_context_set_crl(&t->server, server);
+    (void)X509_CRL_up_ref(crl);
+    rc = net_tls_context_set_crl(&t->client, crl);
+    other = net_tls_context_set_crl(&t->server, crl);
+    return rc == OK ? other : rc;
+}
 
-        rc = rc == OK ? other : rc;
+/* True if another attempt gives the same result until the file changes. */
+static bool net_tls_crl_settled(enum err rc)
+{
+    return rc == OK || rc == ERR_NOT_FOUND || rc == ERR_MALFORMED || rc == ERR_REFUSED;
+}
+
+/* Read the list if the file is another one than the last time; false if there is nothing new. Looks
+ * at the file before it reads: a change in between is seen by the next call. */
+static bool net_tls_look_for_crl(struct net_tls_transport *t, struct err_text *text)
+{
+    struct stat now = {0};
+    enum err rc = t->crl_rc;
+    bool same;
+
+    (void)stat(t->crl_path, &now); /* Why it failed, reading says. */
+    same = now.st_ino == t->crl_seen.st_ino && now.st_size == t->crl_seen.st_size &&
+           now.st_mtim.tv_sec == t->crl_seen.st_mtim.tv_sec &&
+           now.st_mtim.tv_nsec == t->crl_seen.st_mtim.tv_nsec;
+    if (same && net_tls_crl_settled(rc)) {
+        return false;
     }
-    return rc;
+    t->crl_seen = now;
+    t->crl_rc = net_tls_take_crl(t, text);
+    return !same || t->crl_rc != rc;
 }
 
 static void net_tls_check_crl(struct loop_timer *timer, void *user)
 {
     struct net_tls_transport *t = user;
     struct err_text text = {0};
-    struct stat now = {0};
 
     loop_timer_start_in(timer, (int64_t)NET_TLS_CRL_CHECK_MS * 1000000);
-    if (stat(t->crl_path, &now) != 0 ||
-        (now.st_ino == t->crl_seen.st_ino && now.st_size == t->crl_seen.st_size &&
-         now.st_mtim.tv_sec == t->crl_seen.st_mtim.tv_sec &&
-         now.st_mtim.tv_nsec == t->crl_seen.st_mtim.tv_nsec)) {
+    if (!net_tls_look_for_crl(t, &text)) {
         return;
     }
-    t->crl_seen = now;
-    if (net_tls_reload_crl(t, &text) != OK) {
-        LOG_ERR("net", "revocation list not re-read, the old one stays: %s", text.text);
-        return;
+    if (t->crl_rc == OK) {
+        LOG_INF("net", "revocation list %s read", t->crl_path);
+        net_tls_end_revoked(t);
+    } else if (t->server.crl != NULL) {
+        LOG_ERR("net", "revocation list not re-read, the one in force stays: %s", text.text);
+    } else {
+        LOG_ERR("net", "revocation list not read, none is in force: %s", text.text);
     }
-    LOG_INF("net", "revocation list %s re-read", t->crl_path);
-    net_tls_end_revoked(t);
+}
+
+/* A list may be missing for now; one that is there must be good. */
+static enum err net_tls_start_crl(struct net_tls_transport *t, const char *path,
+                                  struct err_text *text)
+{
+    enum err rc;
+
+    t->crl_path = mem_strdup(path);
+    rc = t->crl_path == NULL ? ERR_NOMEM
+                             : loop_timer_init(&t->crl_timer, t->loop, net_tls_check_crl, t);
+    if (rc != OK) {
+        return rc;
+    }
+    loop_timer_start_in(&t->crl_timer, (int64_t)NET_TLS_CRL_CHECK_MS * 1000000);
+    t->crl_rc = ERR_NOT_FOUND;
+    return net_tls_look_for_crl(t, text) && t->crl_rc != ERR_NOT_FOUND ? t->crl_rc : OK;
 }
 
 static enum err net_tls_own_identity(struct net_tls_transport *t, const char *path,
@@ -642,17 +688,11 @@ enum err net_tls_transport_create(struct loop *loop, const struct net_tls_config
         rc = net_tls_own_identity(t, config->cert_path, text);
     }
     if (rc == OK && config->crl_path != NULL) {
-        t->crl_path = mem_strdup(config->crl_path);
-        rc = t->crl_path == NULL ? ERR_NOMEM
-                                 : loop_timer_init(&t->crl_timer, loop, net_tls_check_crl, t);
+        rc = net_tls_start_crl(t, config->crl_path, text);
     }
     if (rc != OK) {
         net_tls_transport_destroy(t);
         return rc;
-    }
-    if (t->crl_path != NULL) {
-        (void)stat(t->crl_path, &t->crl_seen);
-        loop_timer_start_in(&t->crl_timer, (int64_t)NET_TLS_CRL_CHECK_MS * 1000000);
     }
     *transport_out = t;
     return OK;

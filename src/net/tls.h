@@ -1,7 +1,8 @@
 /* Streams over TLS 1.3, mutual: both ends show a certificate of the same authority, and the
  * certificate says who they are (net/pki.h). Nothing older than TLS 1.3, no session resumption: the
- * revocation list is asked at every handshake, and re-read when it changes on disk; connections
- * whose certificate was revoked meanwhile are ended.
+ * revocation list is asked at every handshake. Its file is looked at once a second: a list that
+ * appears or changes is read, and connections whose certificate it names are ended. A file that
+ * disappears, is damaged or is older than the list in force is logged, and the list in force stays.
  *
  * A server may also let strangers in who only want to enrol: they speak another protocol name
  * (ALPN), show no certificate, and stay unauthenticated. */
@@ -17,7 +18,7 @@ struct net_tls_config {
     const char *cert_path;
     const char *key_path;
     const char *ca_path;
-    const char *crl_path;    /* NULL: no revocation list. */
+    const char *crl_path;    /* May be missing for now; NULL: no revocation list. */
     uint32_t roles_accepted; /* Mask of enum wire_role: who may dial us. */
     uint32_t roles_dialled;  /* Whom we may have reached. */
     bool enrol;              /* Listening: let strangers enrol. */

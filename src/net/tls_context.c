@@ -247,7 +247,6 @@ bool net_tls_context_revoked(const struct net_tls_context *c, X509 *cert)
 enum err net_tls_context_init(struct net_tls_context *c, const struct net_tls_config *config,
                               bool server, struct err_text *text)
 {
-    X509_CRL *crl = NULL;
     enum err rc;
 
     *c = (struct net_tls_context){
@@ -255,12 +254,6 @@ enum err net_tls_context_init(struct net_tls_context *c, const struct net_tls_co
     rc = net_tls_context_new(c, server);
     if (rc == OK) {
         rc = net_tls_context_load(c, config, text);
-    }
-    if (rc == OK && config->crl_path != NULL) {
-        rc = pki_crl_read(config->crl_path, c->ca, &crl, text);
-        if (rc == OK) {
-            rc = net_tls_context_set_crl(c, crl);
-        }
     }
     if (rc != OK) {
         net_tls_context_deinit(c);

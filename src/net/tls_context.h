@@ -23,6 +23,7 @@ struct net_tls_context {
     void *user;
 };
 
+/* Everything but the revocation list. */
 MUST_USE enum err net_tls_context_init(struct net_tls_context *c,
                                        const struct net_tls_config *config, bool server,
                                        struct err_text *text);

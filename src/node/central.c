@@ -440,7 +440,6 @@ static void central_far_up(struct node_far *f, bool anew, void *user)
 
     (void)anew;
     node_central_seen(r, f, true);
-    node_central_met(r, f);
     if (r->broken[f->index]) {
         r->broken[f->index] = false;
         links_ask(&r->links); /* What was under way is lost: rounds begin anew. */
@@ -461,9 +460,10 @@ static void central_far_down(struct node_far *f, void *user)
 
 static void central_far_lost(struct node_far *f, bool out, void *user)
 {
-    (void)f;
+    struct node_central *r = user;
+
     (void)out;
-    (void)user;
+    links_neighbour_reset(&r->links, node_central_index(r, f->id));
 }
 
 static void central_far_known(struct node_far *f, void *user)
@@ -481,17 +481,21 @@ static enum err central_far_control(struct node_far *f, uint16_t operation, uint
                                     const json_t *fields, bool in, void *user)
 {
     (void)call;
-    if (!in &&
-        (operation == (NODE_OP_WORD | NODE_ANSWER) || operation == (NODE_OP_PLAN | NODE_ANSWER))) {
+    bool word =
+        (operation & ~NODE_ANSWER) == NODE_OP_WORD || (operation & ~NODE_ANSWER) == NODE_OP_CHANGES;
+
+    if (!in && (operation & NODE_ANSWER) != 0 &&
+        (word || operation == (NODE_OP_PLAN | NODE_ANSWER))) {
         node_far_restarted(f); /* It has got what was for its process before, and refuses that. */
         return OK;
     }
     if (!in || !f->in_agreed) {
         return ERR_PEER;
     }
-    return operation == NODE_OP_WORD   ? node_central_word(user, f, fields)
-           : operation == NODE_OP_PLAN ? node_central_plan(user, f, fields)
-                                       : ERR_PEER;
+    if ((operation & NODE_ANSWER) == 0 && word) {
+        return node_central_word(user, f, operation, fields);
+    }
+    return operation == NODE_OP_PLAN ? node_central_plan(user, f, fields) : ERR_PEER;
 }
 
 static const struct node_fars_events central_events = {
@@ -650,6 +654,7 @@ void node_central_stats(const struct node_central *r, struct node_central_stats 
     *out = r->stats;
     out->epoch = r->c.plan.epoch;
     out->centre = r->c.plan.centre;
+    out->begun = r->c.begun;
 }
 
 const char *node_central_broken(const struct node_central *r)

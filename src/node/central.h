@@ -59,12 +59,15 @@ struct node_central_stats {
     uint64_t wholes_taken;
     uint64_t passed; /* Frames for others. */
     uint64_t passed_bytes;
-    uint64_t stale;   /* Frames of another plan. */
-    uint64_t refused; /* That could not be. */
-    uint64_t plans;   /* Proposed here. */
-    uint64_t carried; /* Sums that counted in a later round than they were made for. */
+    uint64_t stale;      /* Frames of another plan. */
+    uint64_t refused;    /* That could not be. */
+    uint64_t plans;      /* Proposed here. */
+    uint64_t words_sent; /* Messages with a word, of any site, or its changes. */
+    uint64_t plans_sent; /* Messages with a plan. */
+    uint64_t carried;    /* Sums that counted in a later round than they were made for. */
     uint32_t epoch;
     uint32_t centre;
+    bool begun; /* The plan of that epoch. */
 };
 void node_central_stats(const struct node_central *r, struct node_central_stats *out);
 

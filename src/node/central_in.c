@@ -36,7 +36,7 @@ static void in_add(struct node_central *r, uint32_t chunk, uint32_t codec, const
                    uint32_t weight, struct table_accum *a)
 {
     obs_counter_add(
-        r->lane->counters.kept,
+        r->lane->counters.nonfinite[NODE_IN_CENTRAL],
         codec_add(codec, payload, table_store_elements(r->lane->tables, chunk), in_floats(a)));
     a->weight = a->weight > UINT32_MAX - weight ? UINT32_MAX : a->weight + weight;
     a->count++;

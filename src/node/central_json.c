@@ -30,17 +30,21 @@ static bool read_is_list(const json_t *value)
 
 json_t *node_word_to_json(const struct links_word *word)
 {
-    json_t *links = json_array();
+    json_t *links = json_array(), *fields;
 
     for (uint32_t i = 0; i < word->count; i++) {
         (void)json_array_append_new(links, json_pack("[i, b, I]", (int)word->entries[i].neighbour,
                                                      (int)word->entries[i].up,
                                                      (json_int_t)word->entries[i].bytes_per_s));
     }
-    return json_pack("{s:i, s:I, s:I, s:I, s:I, s:b, s:o}", "site", (int)word->site, "life",
-                     (json_int_t)word->life, "number", (json_int_t)word->number, "epoch",
-                     (json_int_t)word->epoch, "top", (json_int_t)word->top, "remembers",
-                     (int)word->remembers, "links", links);
+    fields = json_pack("{s:i, s:I, s:I, s:I, s:I, s:b, s:o}", "site", (int)word->site, "life",
+                       (json_int_t)word->life, "number", (json_int_t)word->number, "epoch",
+                       (json_int_t)word->epoch, "top", (json_int_t)word->top, "remembers",
+                       (int)word->remembers, "links", links);
+    if (word->since != 0) {
+        (void)json_object_set_new(fields, "since", json_integer((json_int_t)word->since));
+    }
+    return fields;
 }
 
 /* A link of the word's site: to another one, and none twice. */
@@ -69,11 +73,12 @@ bool node_word_from_json(const json_t *fields, uint32_t sites, struct links_word
     const json_t *links = json_object_get(fields, "links");
     const json_t *remembers = json_object_get(fields, "remembers");
     struct links_word word = {.remembers = json_is_true(remembers)};
-    uint64_t site, number, epoch, top;
+    uint64_t site, number, epoch, top, since;
 
     if (!read_site(fields, "site", sites, &site) ||
         !node_json_u64(fields, "life", INT64_MAX, 0, &word.life) ||
         !node_json_u64(fields, "number", UINT32_MAX, 0, &number) || number == 0 ||
+        !node_json_u64(fields, "since", number - 1, 0, &since) ||
         !node_json_u64(fields, "top", LINKS_EPOCH_LAST, 0, &top) ||
         !node_json_u64(fields, "epoch", top, 0, &epoch) ||
         (remembers != NULL && !json_is_boolean(remembers)) || !read_is_list(links) ||
@@ -84,6 +89,7 @@ bool node_word_from_json(const json_t *fields, uint32_t sites, struct links_word
     word.number = (uint32_t)number;
     word.epoch = (uint32_t)epoch;
     word.top = (uint32_t)top;
+    word.since = (uint32_t)since;
     for (size_t i = 0; i < json_array_size(links); i++) {
         if (!word_entry(json_array_get(links, i), sites, &word)) {
             return false;

@@ -131,6 +131,27 @@ static void words_that_cannot_be_are_refused(void **state)
     assert_int_equal(word.site, 9);
 }
 
+static void changes_say_which_word_they_follow(void **state)
+{
+    struct links_word word;
+    char text[TEXT_BYTES];
+    json_t *fields, *back;
+
+    (void)state;
+    with(WORD, "'number': 5", "'number': 5, 'since': 4", text);
+    fields = json_of(text);
+    assert_true(node_word_from_json(fields, SITES, &word));
+    assert_int_equal(word.since, 4);
+    back = node_word_to_json(&word);
+    assert_true(json_equal(fields, back));
+    json_decref(back);
+    json_decref(fields);
+    with(WORD, "'number': 5", "'number': 5, 'since': 5", text);
+    assert_false(takes_word(text, SITES, &word));
+    with(WORD, "'number': 5", "'number': 5, 'since': -1", text);
+    assert_false(takes_word(text, SITES, &word));
+}
+
 static void what_a_word_does_not_say_is_zero(void **state)
 {
     struct links_word word;
@@ -140,6 +161,7 @@ static void what_a_word_does_not_say_is_zero(void **state)
     assert_int_equal(word.site, 2);
     assert_int_equal(word.life, 0);
     assert_int_equal(word.top, 0);
+    assert_int_equal(word.since, 0);
     assert_false(word.remembers);
     assert_int_equal(word.count, 0);
 }
@@ -151,6 +173,7 @@ static void random_word(struct rng *rng, uint32_t sites, struct links_word *out)
     *out = (struct links_word){.site = (uint32_t)rng_below(rng, sites), .top = top};
     out->life = rng_next(rng) >> 1;
     out->number = (uint32_t)rng_below(rng, UINT32_MAX) + 1;
+    out->since = (uint32_t)rng_below(rng, out->number);
     out->epoch = (uint32_t)rng_below(rng, (uint64_t)top + 1);
     out->remembers = rng_below(rng, 2) == 0;
     for (uint32_t n = 0; n < sites; n++) {
@@ -182,6 +205,7 @@ static void words_come_back_as_they_were(void **state)
         assert_int_equal(back.site, word.site);
         assert_int_equal(back.life, word.life);
         assert_int_equal(back.number, word.number);
+        assert_int_equal(back.since, word.since);
         assert_int_equal(back.epoch, word.epoch);
         assert_int_equal(back.top, word.top);
         assert_int_equal(back.remembers, word.remembers);
@@ -406,6 +430,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_word_is_what_its_text_says),
         cmocka_unit_test(words_that_cannot_be_are_refused),
+        cmocka_unit_test(changes_say_which_word_they_follow),
         cmocka_unit_test(what_a_word_does_not_say_is_zero),
         cmocka_unit_test(words_come_back_as_they_were),
         cmocka_unit_test(a_plan_is_what_its_text_says),

@@ -115,7 +115,7 @@ void node_central_pack(struct node_central *r, const float *floats, uint32_t ele
         r->bitmap[i / 64] |= (uint64_t)(finite && floats[i] != 0) << (i % 64);
         endless += !finite;
     }
-    obs_counter_add(r->lane->counters.kept, endless);
+    obs_counter_add(r->lane->counters.nonfinite[NODE_IN_CENTRAL], endless);
     *packed = (struct codec_packed){0};
     for (uint32_t i = 0; i < words; i++) {
         if (r->bitmap[i] != 0) {

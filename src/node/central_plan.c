@@ -124,42 +124,57 @@ void node_central_seen(struct node_central *r, struct node_far *f, bool up)
 
 /* Words. */
 
-/* To a neighbour, or to all of them but one. What finds no room is made up for when the session is
- * another one: so end it. */
+/* What finds no room is made up for when the session is another one: so end it. */
 static void plan_tell(struct node_central *r, struct node_far *f, uint16_t operation,
-                      const json_t *fields)
+                      json_t *fields)
 {
-    if (f->up && node_control_send(f->out, r->lane->pool, operation, 0, fields) != OK) {
+    if (node_control_send(f->out, r->lane->pool, operation, 0, fields) != OK) {
         net_peer_close(f->out, "no room to tell what the network is like");
-    }
-}
-
-static void plan_flood(struct node_central *r, const struct node_far *but, uint16_t operation,
-                       json_t *fields)
-{
-    for (uint32_t i = 1; i < r->fars.count && fields != NULL; i++) {
-        if (&r->fars.list[i] != but) {
-            plan_tell(r, &r->fars.list[i], operation, fields);
-        }
     }
     json_decref(fields);
 }
 
-enum err node_central_word(struct node_central *r, struct node_far *f, const json_t *fields)
+static void plan_tell_word(struct node_central *r, uint32_t neighbour, uint32_t site,
+                           uint64_t now_ns)
 {
     struct links_word word;
 
-    if (!node_word_from_json(fields, r->sites, &word)) {
+    links_pending_get(&r->links, neighbour, site, now_ns, &word);
+    plan_tell(r, r->far_at[neighbour], word.since == 0 ? NODE_OP_WORD : NODE_OP_CHANGES,
+              node_word_to_json(&word));
+    r->stats.words_sent++;
+}
+
+/* Send all neighbours what they do not have. */
+static void plan_tell_all(struct node_central *r, uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < r->sites; i++) {
+        struct node_far *f = r->far_at[i];
+        uint64_t pending = f != NULL && f->up ? links_pending(&r->links, i, now_ns) : 0;
+
+        for (; pending != 0 && f->up; pending &= pending - 1) {
+            plan_tell_word(r, i, (uint32_t)__builtin_ctzll(pending), now_ns);
+        }
+        if (f != NULL && f->up && links_plan_is_pending(&r->links, i)) {
+            links_plan_known(&r->links, i, r->plan.epoch);
+            plan_tell(r, f, NODE_OP_PLAN, node_plan_to_json(&r->plan, r->sites));
+            r->stats.plans_sent++;
+        }
+    }
+}
+
+enum err node_central_word(struct node_central *r, struct node_far *f, uint16_t operation,
+                           const json_t *fields)
+{
+    struct links_word word;
+
+    if (!node_word_from_json(fields, r->sites, &word) ||
+        (word.since != 0) != (operation == NODE_OP_CHANGES)) {
         return ERR_PEER;
     }
-    switch (links_take(&r->links, &word, (uint64_t)node_central_now(r))) {
-    case LINKS_NEW:
-        plan_flood(r, f, NODE_OP_WORD, node_word_to_json(&word));
-        break;
-    case LINKS_WRONG:
+    if (links_take(&r->links, plan_index(r, f), &word, (uint64_t)node_central_now(r)) ==
+        LINKS_WRONG) {
         return ERR_PEER;
-    case LINKS_OLD:
-        break;
     }
     node_central_links(r);
     return OK;
@@ -195,9 +210,9 @@ enum err node_central_plan(struct node_central *r, struct node_far *f, const jso
     if (!node_plan_from_json(fields, r->sites, &plan)) {
         return ERR_PEER;
     }
+    links_plan_known(&r->links, plan_index(r, f), plan.epoch);
     switch (node_central_plan_set(r, &plan)) {
     case LINKS_NEW:
-        plan_flood(r, f, NODE_OP_PLAN, node_plan_to_json(&plan, r->sites));
         node_central_adopted(r, &plan);
         break;
     case LINKS_WRONG:
@@ -207,26 +222,6 @@ enum err node_central_plan(struct node_central *r, struct node_far *f, const jso
     }
     node_central_links(r);
     return OK;
-}
-
-void node_central_met(struct node_central *r, struct node_far *f)
-{
-    for (uint32_t i = 0; i < r->sites; i++) {
-        struct links_word word;
-
-        if (links_word_get(&r->links, i, &word)) {
-            json_t *fields = node_word_to_json(&word);
-
-            plan_tell(r, f, NODE_OP_WORD, fields);
-            json_decref(fields);
-        }
-    }
-    if (r->c.plan.epoch != 0) {
-        json_t *fields = node_plan_to_json(&r->plan, r->sites);
-
-        plan_tell(r, f, NODE_OP_PLAN, fields);
-        json_decref(fields);
-    }
 }
 
 /* Making one. */
@@ -342,22 +337,16 @@ double node_central_round_s(const struct node_central *r)
 {
     const struct node_plan *plan = &r->plan;
     double bytes = node_central_bytes(r) * (r->between->shared ? 2 : 1), time_s = 0;
+    uint8_t flows[CENTRAL_SITES_MAX][CENTRAL_SITES_MAX] = {{0}}; /* By link, both ways. */
 
-    for (uint32_t i = 0; i < r->sites; i++) {
-        for (uint32_t k = i + 1; k < r->sites; k++) {
-            uint32_t flows = 0;
-            double one_s;
+    for (uint32_t f = 0; f < r->sites; f++) {
+        const struct node_path *path = &plan->paths[f];
 
-            for (uint32_t f = 0; f < r->sites; f++) {
-                const struct node_path *path = &plan->paths[f];
+        for (uint32_t n = 1; n < path->count; n++) {
+            uint32_t a = path->sites[n - 1], b = path->sites[n];
+            uint8_t *count = a < b ? &flows[a][b] : &flows[b][a];
+            double one_s = ++*count * bytes / (plan_rate(r, a, b) * (1 - r->between->reserve));
 
-                for (uint32_t n = 1; n < path->count; n++) {
-                    uint32_t a = path->sites[n - 1], b = path->sites[n];
-
-                    flows += (a == i && b == k) || (a == k && b == i);
-                }
-            }
-            one_s = flows * bytes / (plan_rate(r, i, k) * (1 - r->between->reserve));
             time_s = one_s > time_s ? one_s : time_s;
         }
     }
@@ -397,9 +386,8 @@ static enum err plan_make(const struct node_central *r, const struct links_wish 
     *plan = (struct node_plan){
         .epoch = wish->epoch, .active = wish->active, .why = wish->why, .about = wish->about};
     for (uint32_t i = 0; rc == OK && i < graph->nodes_count; i++) {
-        no_server[i] =
-            (r->between->no_centre >> site_of[i] & 1) != 0 ||
-            (wish->why == LINKS_ASKED && central_is_unfit(&r->c) && site_of[i] == r->c.self);
+        no_server[i] = (r->between->no_centre >> site_of[i] & 1) != 0 ||
+                       (wish->why == LINKS_ASKED && (central_unfit(&r->c) >> site_of[i] & 1) != 0);
         no_relay[i] = (r->between->no_relay >> site_of[i] & 1) != 0;
         stay = r->c.plan.epoch != 0 && site_of[i] == r->c.plan.centre ? i : stay;
     }
@@ -434,7 +422,6 @@ static void plan_propose(struct node_central *r, const struct links_wish *wish)
         return;
     }
     if (node_central_plan_set(r, &plan) == LINKS_NEW) {
-        plan_flood(r, NULL, NODE_OP_PLAN, node_plan_to_json(&plan, r->sites));
         node_central_adopted(r, &plan);
         r->stats.plans++;
     }
@@ -448,13 +435,13 @@ void node_central_links(struct node_central *r)
     if (!r->started) {
         return;
     }
-    if (links_due(&r->links, now_ns)) {
-        struct links_word word;
-
-        links_say(&r->links, now_ns, &word);
-        plan_flood(r, NULL, NODE_OP_WORD, node_word_to_json(&word));
-    }
     if (links_look(&r->links, now_ns, &wish)) {
         plan_propose(r, &wish);
     }
+    if (links_due(&r->links, now_ns)) {
+        struct links_word word;
+
+        links_say(&r->links, now_ns, &word); /* That it follows the plan, before that itself. */
+    }
+    plan_tell_all(r, now_ns);
 }

@@ -136,14 +136,13 @@ MUST_USE enum err node_central_plan_init(struct node_central *r);
 void node_central_plan_deinit(struct node_central *r);
 MUST_USE enum links_verdict node_central_plan_set(struct node_central *r,
                                                   const struct node_plan *plan);
-void node_central_links(struct node_central *r);                   /* Say, look, propose. */
-void node_central_met(struct node_central *r, struct node_far *f); /* Tell it all there is. */
+void node_central_links(struct node_central *r); /* Say, look, propose, send. */
 void node_central_seen(struct node_central *r, struct node_far *f, bool up);
 /* Bytes that a site sends in a round, over all lanes; how long a round takes by the plan that is
  * followed, on the links as they are now. */
 double node_central_bytes(const struct node_central *r);
 double node_central_round_s(const struct node_central *r);
-MUST_USE enum err node_central_word(struct node_central *r, struct node_far *f,
+MUST_USE enum err node_central_word(struct node_central *r, struct node_far *f, uint16_t operation,
                                     const json_t *fields);
 MUST_USE enum err node_central_plan(struct node_central *r, struct node_far *f,
                                     const json_t *fields);

@@ -117,33 +117,22 @@ static json_t *status_stats(const struct node_central *r)
 {
     const struct node_central_stats *s = &r->stats;
 
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "sums_sent",
-                     (json_int_t)s->sums_sent, "sums_taken", (json_int_t)s->sums_taken,
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+                     "sums_sent", (json_int_t)s->sums_sent, "sums_taken", (json_int_t)s->sums_taken,
                      "results_sent", (json_int_t)s->results_sent, "results_taken",
                      (json_int_t)s->results_taken, "wholes_sent", (json_int_t)s->wholes_sent,
                      "wholes_taken", (json_int_t)s->wholes_taken, "passed", (json_int_t)s->passed,
                      "passed_bytes", (json_int_t)s->passed_bytes, "stale", (json_int_t)s->stale,
                      "refused", (json_int_t)s->refused, "plans", (json_int_t)s->plans, "carried",
-                     (json_int_t)s->carried);
+                     (json_int_t)s->carried, "words_sent", (json_int_t)s->words_sent, "plans_sent",
+                     (json_int_t)s->plans_sent);
 }
 
 /* Links. */
 
 static bool status_is_linked(const struct node_central *r, uint32_t a, uint32_t b)
 {
-    struct links_word word;
-    bool found = false;
-
-    if (a == r->c.self) {
-        return !r->far_at[b]->site.far;
-    }
-    if (!links_word_get(&r->links, a, &word)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < word.count; i++) {
-        found = found || word.entries[i].neighbour == b;
-    }
-    return found;
+    return a == r->c.self ? !r->far_at[b]->site.far : links_is_named(&r->links, a, b);
 }
 
 /* [a, b, up, bytes per second], those of this site first. */

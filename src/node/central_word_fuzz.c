@@ -11,6 +11,7 @@ static void fuzz_word(const struct links_word *word, uint32_t sites)
     struct links_word back;
 
     CHECK(word->site < sites && word->number > 0 && word->count < sites);
+    CHECK(word->since < word->number);
     CHECK(word->epoch <= word->top && word->top <= LINKS_EPOCH_LAST);
     for (uint32_t i = 0; i < word->count; i++) {
         CHECK(word->entries[i].neighbour < sites && word->entries[i].neighbour != word->site);

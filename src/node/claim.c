@@ -45,7 +45,7 @@ static void node_claim_relieve(struct node_session *s)
 {
     if (s->lane->ack == NODE_ACK_STORED &&
         (s->unacked_frames >= LIMIT_WINDOW_FRAMES / 2 || s->unacked_bytes >= s->window_bytes / 2)) {
-        node_keep_start(s->lane);
+        node_keep_wanted(s->lane);
     }
 }
 
@@ -82,6 +82,21 @@ void node_claim_settle(struct list *claims)
         s->unacked_frames--;
         s->unacked_bytes -= node_claim_bytes(s->lane, c->chunk);
         node_claim_acknowledge(s, c->sequence, c->chunk, c->clock);
+    }
+}
+
+void node_claim_shift(struct node_session *s, uint32_t first, uint32_t count)
+{
+    for (uint32_t b = 0; b < NODE_CLAIM_BLOCKS; b++) {
+        struct node_claim *block = s->claims[b];
+
+        for (uint32_t i = 0; block != NULL && i < NODE_CLAIMS_PER_BLOCK; i++) {
+            if (block[i].session != NULL && block[i].chunk != TABLE_STORE_NONE &&
+                block[i].chunk >= first) {
+                CHECK(block[i].chunk >= first + count);
+                block[i].chunk -= count;
+            }
+        }
     }
 }
 

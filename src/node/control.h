@@ -27,6 +27,8 @@ enum node_operation {
     NODE_OP_COPY = 10,  /* The same: send me all that you have. */
     NODE_OP_WORD = 11,  /* The same: what a site sees of its links. */
     NODE_OP_PLAN = 12,  /* The same: who is the centre, and by which ways. */
+    NODE_OP_DROP = 13, /* Operator to a lane: forget a table. Worker: take back one that it made. */
+    NODE_OP_CHANGES = 14, /* The same: what a site sees of its links has changed. */
 };
 
 enum {
@@ -47,6 +49,11 @@ MUST_USE enum err node_control_refuse(struct net_peer *peer, struct buf_pool *po
 /* Read a control frame. The caller owns *fields_out, an object. ERR_MALFORMED. */
 MUST_USE enum err node_control_read(const struct net_frame *frame, uint16_t *operation_out,
                                     uint32_t *call_out, json_t **fields_out);
+
+/* Are the values that the request has of the types that its keys are for? ERR_INVALID with a text
+ * that names the first key of which it is not so. Keys that are not known may be anything. */
+MUST_USE enum err node_control_check(uint16_t operation, const json_t *fields,
+                                     struct err_text *text);
 
 /* Is it that operation? */
 bool node_control_is(const struct net_frame *frame, uint16_t operation);

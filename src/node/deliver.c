@@ -155,7 +155,7 @@ static bool node_deliver_apply(struct node_lane *l, uint32_t chunk, uint64_t ver
     } else if (broadcast) {
         table_accum_densify(&c->accum, schema, number); /* Before: both ends apply the same. */
     }
-    obs_counter_add(l->counters.kept,
+    obs_counter_add(l->counters.nonfinite[NODE_IN_VALUES],
                     table_accum_apply_tracked(&c->accum, schema, number, version, share,
                                               table_store_values(l->tables, chunk),
                                               table_store_state(l->tables, chunk),

@@ -23,7 +23,8 @@ static float *sifted_fold(struct node_lane *l, uint32_t chunk, const struct tabl
     if (c->residual == NULL) {
         return sum;
     }
-    obs_counter_add(l->counters.kept, node_sift_fold(c->residual, sum, elements));
+    obs_counter_add(l->counters.nonfinite[NODE_IN_RESIDUAL],
+                    node_sift_fold(c->residual, sum, elements));
     c->residual_used = true;
     return c->residual;
 }
@@ -116,7 +117,7 @@ bool node_deliver_sifted(struct node_lane *l, uint32_t chunk, uint64_t version)
     }
     CHECK(node_sift_decode(&l->sift, packed.codec, l->sift.room, packed.bytes, elements, &plain) ==
           OK);
-    obs_counter_add(l->counters.kept,
+    obs_counter_add(l->counters.nonfinite[NODE_IN_VALUES],
                     node_sift_apply(schema, version, 1, &plain,
                                     table_store_values(l->tables, chunk),
                                     table_store_state(l->tables, chunk),

@@ -19,12 +19,16 @@ static void node_exec_deadline(struct node_lane *l)
 }
 
 /* A sifted update goes straight into the sum, unless it counts by its samples. */
-static void node_exec_unpack(struct node_chunk *c, const struct table_schema *schema,
-                             uint32_t chunk, const struct node_payload *p)
+static void node_exec_unpack(struct node_lane *l, struct node_chunk *c,
+                             const struct table_schema *schema, uint32_t chunk,
+                             const struct node_payload *p)
 {
     float *sum = table_accum_open(&c->accum, schema, chunk);
+    uint32_t over =
+        codec_add(p->packed->codec, p->packed->payload, table_chunk_size(schema, chunk), sum);
 
-    (void)codec_add(p->packed->codec, p->packed->payload, table_chunk_size(schema, chunk), sum);
+    obs_counter_add(l->counters.nonfinite[NODE_IN_SUM], over);
+    p->session->nonfinite += over;
     table_accum_count(&c->accum, schema, p->weight);
 }
 
@@ -38,7 +42,7 @@ static void node_exec_take(struct node_lane *l, const struct sync_action *a, str
     CHECK(p != NULL);
     l->sums_count += c->accum.weight == 0;
     if (p->packed != NULL) {
-        node_exec_unpack(c, schema, chunk, p);
+        node_exec_unpack(l, c, schema, chunk, p);
     } else if (p->rows != NULL) {
         table_accum_add_rows(&c->accum, schema, chunk, p->rows, p->row_count, p->values, p->weight);
     } else {
@@ -78,7 +82,7 @@ static void node_exec_advance(struct node_lane *l, const struct sync_action *a)
     }
     node_deliver_advance(l);
     if (node_keep_due(l)) {
-        node_keep_start(l);
+        node_keep_wanted(l);
     }
 }
 

@@ -129,9 +129,12 @@ static enum err meet_asked(struct node_far *f, uint32_t call, const json_t *fiel
     struct err_text text = {""};
     uint64_t lane;
     json_t *answer;
-    enum err rc = node_between_compare(ours, l->config.site.name, json_object_get(fields, "terms"),
-                                       f->site.name, &text);
+    enum err rc = node_control_check(NODE_OP_MEET, fields, &text);
 
+    if (rc == OK) {
+        rc = node_between_compare(ours, l->config.site.name, json_object_get(fields, "terms"),
+                                  f->site.name, &text);
+    }
     json_decref(ours);
     if (rc == OK && (!node_json_u64(fields, "lane", NODE_LANES_MAX, NODE_LANES_MAX, &lane) ||
                      lane != l->config.number)) {
@@ -191,8 +194,11 @@ bool node_meet_make_tables(struct node_far *f)
             continue;
         }
         if (table_store_schema(l->tables, (uint16_t)id) != NULL ||
-            node_schema_from_json(table, &schema, &text) != OK ||
-            node_lane_add_table(l, (uint16_t)id, &schema) != OK) {
+            node_schema_from_json(table, &schema, &text) != OK) {
+            return false;
+        }
+        if (node_lane_add_table(l, (uint16_t)id, &schema, &text) != OK) {
+            node_far_troubled(f, text.text);
             return false;
         }
         node_lane_trace(l, "makes table %s as site %s has it", schema.name, f->site.name);
@@ -236,12 +242,18 @@ enum err node_meet_control(struct node_far *f, const struct net_frame *frame, bo
     json_t *fields;
     uint16_t operation;
     uint32_t call;
+    bool permitted = true;
     enum err rc = node_control_read(frame, &operation, &call, &fields);
 
     if (rc != OK) {
         return ERR_PEER;
     }
-    if (in && operation == NODE_OP_MEET) {
+    if (in) {
+        rc = node_operate_permitted(f->set->lane, f->in, operation, call, &permitted);
+    }
+    if (!permitted) {
+        /* It was told. */
+    } else if (in && operation == NODE_OP_MEET) {
         rc = meet_asked(f, call, fields);
     } else if (!in && operation == (NODE_OP_SITE | NODE_ANSWER)) {
         rc = meet_found(f, fields);

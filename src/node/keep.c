@@ -10,9 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEEP_CHUNKS_PER_TURN = 8, KEEP_DEFAULT = 2 };
+enum {
+    KEEP_CHUNKS_PER_TURN = 8,
+    KEEP_DEFAULT = 2,
+    KEEP_PAUSE_MS = 500,       /* After a first failure; twice as long after each further one, */
+    KEEP_PAUSE_MAX_MS = 10000, /* up to this. */
+};
 
 static void keep_turn(struct loop_timer *timer, void *user);
+
+static void keep_retry(struct loop_timer *timer, void *user)
+{
+    (void)timer;
+    node_keep_start(user);
+}
 
 void node_keep_init(struct node_lane *l)
 {
@@ -22,7 +33,9 @@ void node_keep_init(struct node_lane *l)
 
 enum err node_keep_open(struct node_lane *l)
 {
-    return loop_timer_init(&l->save_timer, l->config.loop, keep_turn, l);
+    enum err rc = loop_timer_init(&l->save_timer, l->config.loop, keep_turn, l);
+
+    return rc == OK ? loop_timer_init(&l->save_pause, l->config.loop, keep_retry, l) : rc;
 }
 
 void node_keep_deinit(struct node_lane *l)
@@ -30,6 +43,14 @@ void node_keep_deinit(struct node_lane *l)
     checkpoint_abort(l->writer);
     l->writer = NULL;
     loop_timer_deinit(&l->save_timer);
+    loop_timer_deinit(&l->save_pause);
+}
+
+void node_keep_wanted(struct node_lane *l)
+{
+    if (l->save_failures == 0) {
+        node_keep_start(l);
+    } /* Else when the pause is over. */
 }
 
 bool node_keep_due(const struct node_lane *l)
@@ -42,8 +63,11 @@ bool node_keep_due(const struct node_lane *l)
 static char *keep_describe(struct node_lane *l)
 {
     json_t *about = node_site_to_json(&l->config.site);
+    char history[NODE_HISTORY_BYTES];
     char *text;
 
+    node_history_print(l->history, history);
+    (void)json_object_set_new(about, "history", json_string(history));
     (void)json_object_set_new(about, "tables", node_operate_tables(l));
     text = json_dumps(about, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(about);
@@ -157,6 +181,36 @@ static void keep_tell(struct node_lane *l, enum err rc)
     }
 }
 
+/* A checkpoint that failed is tried again by time, not only when a clock closes: with pull delivery
+ * workers may have stopped until one is complete, so that no clock closes. */
+static void keep_failed(struct node_lane *l, enum err rc)
+{
+    int64_t now_ns = loop_now_ns(l->config.loop);
+    int64_t pause_ms = (int64_t)KEEP_PAUSE_MS << (l->save_failures < 5 ? l->save_failures : 5);
+
+    if (l->save_failures++ == 0) {
+        l->save_failing_ns = now_ns;
+    }
+    store_fault_text(l->config.store, rc, l->save_fault, sizeof(l->save_fault));
+    pause_ms = pause_ms < KEEP_PAUSE_MAX_MS ? pause_ms : KEEP_PAUSE_MAX_MS;
+    loop_timer_start_in(&l->save_pause, pause_ms * 1000000);
+    obs_counter_add(l->counters.checkpoint_failures, 1);
+    LOG_WRN(
+        "node", "checkpoint %" PRIu64 " of lane %u failed: %s; attempt %u, the next one in %.1f s",
+        l->save_number, l->config.number, l->save_fault, l->save_failures, (double)pause_ms / 1000);
+}
+
+static void keep_recovered(struct node_lane *l)
+{
+    if (l->save_failures > 0) {
+        LOG_INF("node", "checkpoint %" PRIu64 " of lane %u is complete after %u failures in %.1f s",
+                l->save_number, l->config.number, l->save_failures,
+                (double)(loop_now_ns(l->config.loop) - l->save_failing_ns) / 1e9);
+    }
+    l->save_failures = 0;
+    loop_timer_stop(&l->save_pause);
+}
+
 static void keep_finish(struct node_lane *l, enum err rc)
 {
     bool again = l->save_again;
@@ -166,39 +220,76 @@ static void keep_finish(struct node_lane *l, enum err rc)
     l->save_again = false;
     if (rc == OK) {
         l->saved_clock = l->save_clock;
+        keep_recovered(l);
         node_claim_settle(&l->saving_claims);
     } else {
-        l->save_trusted = l->save_number + 1; /* What has that number may be of an earlier life. */
-        obs_counter_add(l->counters.checkpoint_failures, 1);
-        LOG_WRN("node", "checkpoint %" PRIu64 " of lane %u failed: %s", l->save_number,
-                l->config.number, err_string(rc));
+        keep_failed(l, rc);
     }
     node_lane_trace(l, "checkpoint %" PRIu64 " of clock %" PRIu64 ": %s", l->save_number,
                     l->save_clock, err_string(rc));
     node_operate_saved(l, rc);
     keep_tell(l, rc);
-    if (again) {
+    if (again && rc == OK) {
         node_keep_start(l);
+    }
+}
+
+static void keep_prune(struct node_lane *l)
+{
+    uint64_t numbers[MANIFEST_CHECKPOINTS_MAX];
+
+    for (uint32_t i = 0; i < l->manifest.count; i++) {
+        numbers[i] = l->manifest.checkpoints[i].number;
+    }
+    for (uint32_t s = l->config.number; s < l->config.site.shards; s += l->config.site.lanes) {
+        if (checkpoint_prune(l->config.store, l->config.site.name, s, numbers, l->manifest.count) !=
+            OK) {
+            LOG_WRN("node", "old checkpoints of shard %u could not be removed", s);
+        }
+    }
+}
+
+static void keep_manifest_committed(enum err rc, void *user)
+{
+    struct node_lane *l = user;
+
+    if (rc == OK) { /* Else what it said before is still true. */
+        l->manifest = l->manifest_next;
+        obs_counter_add(l->counters.checkpoints, 1);
+        keep_prune(l);
+    }
+    keep_finish(l, rc);
+}
+
+/* All shards are written: from here on this is the checkpoint that the lane starts from. */
+static void keep_complete(struct node_lane *l)
+{
+    struct manifest *m = &l->manifest_next;
+    uint32_t keep = l->config.site.checkpoint_keep;
+    enum err rc;
+
+    keep = keep == 0                         ? KEEP_DEFAULT
+           : keep < MANIFEST_CHECKPOINTS_MAX ? keep
+                                             : MANIFEST_CHECKPOINTS_MAX;
+    *m = l->manifest;
+    manifest_push(m, keep, l->save_number, l->save_clock);
+    rc = manifest_write(l->config.store, l->config.site.name, m, keep_manifest_committed, l);
+    if (rc != OK) {
+        keep_finish(l, rc);
     }
 }
 
 static void keep_committed(enum err rc, void *user)
 {
     struct node_lane *l = user;
-    uint32_t keep = l->config.site.checkpoint_keep;
 
     if (rc != OK) {
         keep_finish(l, rc);
         return;
     }
-    obs_counter_add(l->counters.checkpoints, 1);
-    if (checkpoint_prune_trusting(l->config.store, l->config.site.name, l->save_shard,
-                                  keep == 0 ? KEEP_DEFAULT : keep, l->save_trusted) != OK) {
-        LOG_WRN("node", "old checkpoints of shard %u could not be removed", l->save_shard);
-    }
     l->save_shard += l->config.site.lanes;
     if (l->save_shard >= l->config.site.shards) {
-        keep_finish(l, OK);
+        keep_complete(l);
         return;
     }
     rc = keep_begin_shard(l);
@@ -270,6 +361,29 @@ static void keep_clocks(struct node_lane *l)
     }
 }
 
+static void keep_start_shards(struct node_lane *l)
+{
+    enum err rc = keep_begin_shard(l);
+
+    if (rc == OK) {
+        loop_timer_start_in(&l->save_timer, 0);
+    } else {
+        keep_finish(l, rc);
+    }
+}
+
+static void keep_manifest_there(enum err rc, void *user)
+{
+    struct node_lane *l = user;
+
+    l->manifest_there = rc == OK;
+    if (rc == OK) {
+        keep_start_shards(l);
+    } else {
+        keep_finish(l, rc);
+    }
+}
+
 void node_keep_start(struct node_lane *l)
 {
     enum err rc;
@@ -283,15 +397,17 @@ void node_keep_start(struct node_lane *l)
     }
     l->saving = true;
     l->save_number++;
-    l->save_trusted = l->save_trusted == 0 ? l->save_number : l->save_trusted;
     l->save_shard = l->config.number;
     l->save_clock = sync_version(&l->sync);
     node_mirror_keep_begin(l->mirror);
     keep_clocks(l);
-    rc = keep_begin_shard(l);
-    if (rc == OK) {
-        loop_timer_start_in(&l->save_timer, 0);
-    } else {
+    if (l->manifest_there) {
+        keep_start_shards(l);
+        return;
+    }
+    /* No shard is written without one, so that none is ever there without one. */
+    rc = manifest_write(l->config.store, l->config.site.name, &l->manifest, keep_manifest_there, l);
+    if (rc != OK) {
         keep_finish(l, rc);
     }
 }
@@ -306,6 +422,38 @@ void node_keep_asked(struct node_lane *l)
     if (asked) {
         node_keep_start(l);
     }
+}
+
+static void keep_history_committed(enum err rc, void *user)
+{
+    struct node_lane *l = user;
+
+    l->manifest_there = rc == OK;
+    l->saving = false;
+    l->history_begun(rc, l->history_user);
+}
+
+void node_lane_begin_history(struct node_lane *l, uint64_t history,
+                             void (*begun)(enum err rc, void *user), void *user)
+{
+    enum err rc = OK;
+
+    CHECK(!l->saving && (l->manifest.count == 0 || l->history == history));
+    l->manifest_there = l->manifest_there && l->history == history;
+    l->history = history;
+    l->manifest.history = history;
+    l->history_begun = begun;
+    l->history_user = user;
+    if (l->config.store != NULL && !l->manifest_there) {
+        l->saving = true; /* Checkpoints wait for it. */
+        rc = manifest_write(l->config.store, l->config.site.name, &l->manifest,
+                            keep_history_committed, l);
+        if (rc == OK) {
+            return;
+        }
+        l->saving = false;
+    }
+    begun(rc, user);
 }
 
 enum err node_lane_save(struct node_lane *l, void (*done)(enum err rc, void *user), void *user)

@@ -133,7 +133,9 @@ static void lane_lost(struct net_peer *peer, enum err why, const char *text, voi
     struct node_lane *l = user;
     struct node_session *s = net_peer_user(peer);
 
-    (void)why;
+    if (why == ERR_PEER) {
+        node_blame_add(l, net_peer_identity(peer), text);
+    }
     if (peer == l->first) {
         l->first = NULL;
         LOG_WRN("node", "the session with the first lane is over: %s", text);
@@ -288,137 +290,9 @@ static void lane_tree(struct loop_timer *timer, void *user)
     node_tree_plan(user);
 }
 
-/* Tables. */
-
-static enum err lane_widen(struct node_session *s, uint32_t chunks)
-{
-    uint32_t words = (chunks + 63) / 64;
-    uint64_t *dirty;
-
-    if (words <= s->dirty_words) {
-        return OK;
-    }
-    dirty = mem_calloc(words, sizeof(*dirty));
-    if (dirty == NULL) {
-        return ERR_NOMEM;
-    }
-    memcpy(dirty, s->dirty, s->dirty_words * sizeof(*dirty));
-    mem_free(s->dirty);
-    s->dirty = dirty;
-    s->dirty_words = words;
-    return OK;
-}
-
-/* How many chunks of a table this lane holds. */
-static uint32_t lane_chunks(const struct node_lane *l, uint16_t id,
-                            const struct table_schema *schema)
-{
-    uint32_t count = 0;
-
-    for (uint32_t c = 0; c < table_chunk_count(schema); c++) {
-        uint32_t shard = table_chunk_shard(id, c, l->config.site.shards);
-
-        count += shard % l->config.site.lanes == l->config.number;
-    }
-    return count;
-}
-
-static enum err lane_scratch(struct node_lane *l, uint32_t elements)
-{
-    float *scratch;
-
-    if (elements <= l->scratch_elements) {
-        return OK;
-    }
-    scratch = mem_calloc(elements, sizeof(*scratch));
-    if (scratch == NULL) {
-        return ERR_NOMEM;
-    }
-    mem_free(l->scratch);
-    l->scratch = scratch;
-    l->scratch_elements = elements;
-    return OK;
-}
-
-/* Room for what is held back, if anything is. Pages that are never written cost nothing. */
-static enum err lane_residuals(const struct node_lane *l, struct node_chunk *block, uint32_t count,
-                               const struct table_schema *schema)
-{
-    for (uint32_t i = 0; node_sift_holds(&l->sift) && i < count; i++) {
-        block[i].residual = mem_calloc(table_chunk_size(schema, 0), sizeof(float));
-        if (block[i].residual == NULL) {
-            return ERR_NOMEM;
-        }
-    }
-    return OK;
-}
-
-enum err node_lane_add_table(struct node_lane *l, uint16_t id, const struct table_schema *schema)
-{
-    uint32_t more = lane_chunks(l, id, schema);
-    uint32_t count = l->chunks_count + more;
-    struct node_chunk *block = mem_calloc((size_t)more + 1, sizeof(*block));
-    struct node_chunk **chunks = mem_calloc((size_t)count + 1, sizeof(struct node_chunk *));
-    enum err rc = block == NULL || chunks == NULL ? ERR_NOMEM : OK;
-
-    for (struct list *link = l->sessions.next; link != &l->sessions && rc == OK;
-         link = link->next) {
-        rc = lane_widen(LIST_ENTRY(link, struct node_session, link), count);
-    }
-    if (rc == OK) {
-        rc = lane_residuals(l, block, more, schema);
-    }
-    if (rc == OK) {
-        rc = lane_scratch(l, table_chunk_size(schema, 0));
-    }
-    if (rc == OK) {
-        rc = sync_reserve(&l->sync, more);
-    }
-    if (rc == OK && l->mirror != NULL) {
-        rc = node_mirror_room(l->mirror, id, schema, more);
-    }
-    if (rc == OK && l->central != NULL) {
-        rc = node_central_room(l->central, more);
-    }
-    if (rc == OK) {
-        rc = table_store_add_table(l->tables, id, schema);
-    }
-    if (rc != OK) {
-        for (uint32_t i = 0; block != NULL && i < more; i++) {
-            mem_free(block[i].residual);
-        }
-        mem_free(block);
-        mem_free(chunks);
-        return rc;
-    }
-    CHECK(sync_grow(&l->sync, more) == OK);
-    CHECK(table_store_count(l->tables) == count);
-    for (uint32_t i = 0; i < l->chunks_count; i++) {
-        chunks[i] = l->chunks[i];
-    }
-    for (uint32_t i = 0; i < more; i++) {
-        list_init(&block[i].open);
-        list_init(&block[i].closed);
-        chunks[l->chunks_count + i] = &block[i];
-        buf_pool_raise(l->pool, NODE_SUM_BYTES);
-    }
-    mem_free(l->chunks);
-    l->chunks = chunks;
-    l->blocks[id] = block;
-    l->chunks_count = count;
-    l->next_table = id >= l->next_table ? (uint16_t)(id + 1) : l->next_table;
-    if (l->mirror != NULL) {
-        node_mirror_grown(l->mirror);
-    }
-    if (l->central != NULL) {
-        node_central_grown(l->central, more);
-    }
-    return OK;
-}
-
 /* Making and ending. */
 
-static enum err lane_listen(struct node_lane *l, struct err_text *text)
+static enum err lane_endpoint(struct node_lane *l)
 {
     const struct node_lane_config *c = &l->config;
     struct net_endpoint_config endpoint = {
@@ -485,7 +359,7 @@ static enum err lane_tables(struct node_lane *l, struct err_text *text)
         rc = sync_init(&l->sync, &sync, text);
     }
     for (uint32_t i = 0; i < l->config.schema_count && rc == OK; i++) {
-        rc = node_lane_add_table(l, (uint16_t)i, &l->config.schemas[i]);
+        rc = node_lane_add_table(l, (uint16_t)i, &l->config.schemas[i], text);
     }
     return rc;
 }
@@ -581,8 +455,9 @@ enum err node_lane_create(const struct node_lane_config *config, struct node_lan
     }
     /* With other sites but no journal a checkpoint would lack what they know of us: a copy of one
      * of them is newer, and fits. */
-    if (rc == OK && config->store != NULL && (l->mirror == NULL || l->ack == NODE_ACK_STORED)) {
-        rc = node_restore_load(l, text);
+    if (rc == OK && config->store != NULL) {
+        l->restores = l->mirror == NULL || l->ack == NODE_ACK_STORED;
+        rc = l->restores ? node_restore_load(l, text) : node_restore_skip(l, text);
     }
     if (rc == OK && l->mirror != NULL) {
         rc = node_mirror_load(l->mirror, text);
@@ -678,6 +553,15 @@ struct node_central *node_lane_central(struct node_lane *l)
     return l->central;
 }
 
+void node_lane_history(const struct node_lane *l, struct node_lane_history *out)
+{
+    *out = (struct node_lane_history){.kept = l->restores,
+                                      .found = l->history_found,
+                                      .history = l->history,
+                                      .complete = l->restored_number > 0,
+                                      .clock = l->restored_clock};
+}
+
 const struct net_address *node_lane_address(const struct node_lane *l)
 {
     return &l->address;
@@ -701,10 +585,11 @@ void node_lane_stats(struct node_lane *l, struct node_lane_stats *out)
         .snapshots = obs_counter_value(l->counters.snapshots),
         .trees = obs_counter_value(l->counters.trees),
         .detours = obs_counter_value(l->counters.detours),
-        .kept_elements = obs_counter_value(l->counters.kept),
         .checkpoints = obs_counter_value(l->counters.checkpoints),
         .held_frames = l->held_frames,
         .table_bytes = table_store_bytes(l->tables),
+        .table_bytes_needed = l->table_bytes,
+        .table_bytes_max = l->config.table_bytes,
         .pool_bytes = pool.bytes_reserved,
         .pool_bytes_used = pool.bytes_used,
         .pool_bytes_max = pool.bytes_limit,
@@ -716,6 +601,13 @@ void node_lane_stats(struct node_lane *l, struct node_lane_stats *out)
     };
     for (uint32_t r = 0; r < SYNC_MEMBERS_MAX; r++) {
         out->members += sync_is_member(&l->sync, r);
+    }
+    for (int i = 0; i < NODE_PLACES; i++) {
+        out->nonfinite[i] = obs_counter_value(l->counters.nonfinite[i]);
+        out->kept_elements += out->nonfinite[i];
+    }
+    for (int i = NODE_PERMIT_OK + 1; i < NODE_PERMITS; i++) {
+        out->operations_refused += obs_counter_value(l->counters.operations_refused[i]);
     }
     for (int i = 1; i < NODE_REFUSALS; i++) {
         out->refused += obs_counter_value(l->counters.refused[i]);

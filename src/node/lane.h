@@ -10,6 +10,8 @@
 #define NODE_LANE_H
 
 #include "net/endpoint.h"
+#include "node/counters.h"
+#include "node/history.h"
 #include "node/site.h"
 
 struct node_between;
@@ -34,7 +36,10 @@ struct node_lane_config {
     struct net_address first; /* Where lane 0 is; for the others. */
     const char *agg;          /* Where the server is, for trees; NULL: not said. */
     const char *edge;
-    struct store *store;       /* Of this lane alone; NULL: no checkpoints. */
+    struct store *store; /* Of this lane alone; NULL: no checkpoints. */
+    enum node_restore_mode restore;
+    uint64_t restore_clock;    /* With NODE_RESTORE_CLOCK. */
+    uint64_t table_bytes;      /* Most memory that tables may need here; zero: no limit. */
     uint64_t in_flight_bytes;  /* Frames that come, wait or go; zero: by the number of workers. */
     int64_t grace_ns;          /* A worker that is gone so long has left; zero: 3 s. */
     int64_t heartbeat_ns;      /* Zero: the default. */
@@ -82,6 +87,22 @@ struct node_lane_witness {
 MUST_USE enum err node_lane_create(const struct node_lane_config *config,
                                    struct node_lane **lane_out, struct err_text *text);
 
+/* Which training its checkpoints are of, as read from the store. */
+struct node_lane_history {
+    bool kept;  /* It starts from what its store has. */
+    bool found; /* There was a manifest: the fields below are of it. */
+    uint64_t history;
+    bool complete;  /* It starts from a checkpoint, */
+    uint64_t clock; /* of this clock. */
+};
+void node_lane_history(const struct node_lane *l, struct node_lane_history *out);
+
+/* Its checkpoints are of that training from now on: write a manifest that says so, if there is a
+ * store and none that does. @begun follows, perhaps from inside this call, before any worker may be
+ * admitted. Once; not if it starts from a checkpoint of another one. */
+void node_lane_begin_history(struct node_lane *l, uint64_t history,
+                             void (*begun)(enum err rc, void *user), void *user);
+
 /* Lane 0 must know where all lanes are. Called once on the first lane of each server, with all of
  * its lanes: if that is not lane 0, it tells lane 0 at config.first, also again when that has
  * restarted. ERR_NOMEM, ERR_INVALID. */
@@ -115,18 +136,22 @@ struct node_lane_stats {
     uint64_t detours; /* Workers that their parent did not feed any longer. */
     uint64_t version; /* Last closed round of all its chunks. */
     uint32_t members;
-    uint64_t updates;    /* Taken. */
-    uint64_t duplicates; /* Dropped: counted before. */
-    uint64_t refused;    /* Late, not a member, not finite, wrong shape. */
+    uint64_t updates;            /* Taken. */
+    uint64_t duplicates;         /* Dropped: counted before. */
+    uint64_t refused;            /* Late, not a member, not finite, wrong shape. */
+    uint64_t operations_refused; /* Of senders that may not ask for them. */
     uint64_t broadcasts;
     uint64_t snapshots;     /* Chunks sent whole, to newcomers and to those who fell behind. */
-    uint64_t kept_elements; /* Would have become infinite. */
+    uint64_t kept_elements; /* Would have become infinite, or not a number; */
+    uint64_t nonfinite[NODE_PLACES]; /* the same by place. */
     uint64_t held_frames;
     uint64_t checkpoints;
     uint64_t table_bytes;
-    uint64_t pool_bytes;      /* Buffers, taken from the system, */
-    uint64_t pool_bytes_used; /* of which somebody holds so many, */
-    uint64_t pool_bytes_max;  /* and never more than this. */
+    uint64_t table_bytes_needed; /* With their sums and all else that is kept for each element, */
+    uint64_t table_bytes_max;    /* and never more than this; zero: no limit. */
+    uint64_t pool_bytes;         /* Buffers, taken from the system, */
+    uint64_t pool_bytes_used;    /* of which somebody holds so many, */
+    uint64_t pool_bytes_max;     /* and never more than this. */
     bool restoring;
     bool fresh;    /* Has had no member: there is nothing to keep. */
     bool anew;     /* It began with nothing: no checkpoint, and nobody came back. */

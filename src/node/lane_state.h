@@ -17,6 +17,7 @@
 #include "node/mirror.h"
 #include "node/sift.h"
 #include "node/worker.h"
+#include "store/manifest.h"
 #include "sync/feeding.h"
 #include "table/accum.h"
 #include "table/chunk.h"
@@ -61,7 +62,8 @@ struct node_claim {
 /* Somebody waits for a checkpoint that has all that it had sent when it asked. */
 struct node_save_call {
     uint32_t call;
-    uint64_t number; /* The first checkpoint that will do. */
+    uint16_t operation; /* That is answered then. */
+    uint64_t number;    /* The first checkpoint that will do. */
 };
 
 struct node_held {
@@ -94,16 +96,19 @@ struct node_session {
     struct net_meter meter;
     enum node_session_state state;
     uint32_t rank; /* NODE_RANK_ANY: none. */
-    bool resuming; /* Asked to go on where it was, after a restart of ours. */
+    bool resuming; /* Asked to go on where it was, after a restart of ours, ... */
+    bool too_late; /* ... when others had gone on from the checkpoint without it. */
     uint64_t resume_clock;
     uint64_t resume_entry; /* First clock that it has anything for. */
     uint32_t offers_due;   /* Chunks whose versions it will still offer. */
     uint64_t *offered;     /* The versions it has, by chunk; NULL: none. */
     uint32_t offered_count;
-    bool told;                            /* That it is out. */
-    bool left_in;                         /* It was a member until it left by itself. */
-    bool again;                           /* It was a member before: its copy is not as it began. */
+    uint64_t nonfinite; /* Elements of its filtered updates that a sum could not take. */
+    bool told;          /* That it is out. */
+    bool left_in;       /* It was a member until it left by itself. */
+    bool again;         /* It was a member before: its copy is not as it began. */
     uint64_t wants[TABLE_COUNT_MAX / 64]; /* Tables that it keeps a copy of. */
+    uint64_t uses[TABLE_COUNT_MAX / 64];  /* Tables that it has named. */
     uint64_t since; /* Frames with smaller numbers belong to an earlier membership. If it wanted to
                      * go on and could not, all do: it will ask again as a new one. */
     uint32_t view_joined; /* The first that it is in. */
@@ -172,6 +177,16 @@ struct node_name {
     } report;
 };
 
+enum { NODE_BLAMES = 4 };
+
+/* A member whose session was ended because it broke the rules. */
+struct node_blame {
+    struct pki_identity who;
+    int64_t at_ns;  /* The last time. */
+    uint64_t times; /* Zero: a free place. */
+    char text[LIMIT_REASON_BYTES];
+};
+
 struct node_lane {
     struct node_lane_config config;
     enum node_ack ack;
@@ -189,6 +204,7 @@ struct node_lane {
     struct loop_timer tell;
     struct node_counters counters;
     struct table_store *tables;
+    uint64_t table_bytes; /* That they need, with all that is kept for each element. */
     uint16_t next_table;
     struct sync sync;
     struct node_sift sift;
@@ -229,14 +245,25 @@ struct node_lane {
     bool saving;
     bool save_again;
     enum err save_rc;
-    uint32_t save_shard; /* Of the site. */
-    uint32_t save_chunk; /* Next index. */
-    uint32_t save_count; /* Chunks of the tables that its description knows. */
-    uint64_t save_number;
-    uint64_t save_trusted; /* From this number on all were written by us; zero: none yet. */
+    uint32_t save_shard;  /* Of the site. */
+    uint32_t save_chunk;  /* Next index. */
+    uint32_t save_count;  /* Chunks of the tables that its description knows. */
+    uint64_t save_number; /* Of the last one that was begun, complete or not. */
     uint64_t save_clock;
-    uint64_t saved_clock;     /* Of the last whole one. */
-    struct list clock_claims; /* Ends of clocks that no checkpoint holds yet. */
+    uint64_t saved_clock; /* Of the last complete one. */
+    uint64_t history;     /* As in node/history.h; 0: not known. */
+    bool history_found;   /* A manifest in the store had it. */
+    bool restores;        /* It starts from its checkpoints. */
+    void (*history_begun)(enum err rc, void *user);
+    void *history_user;
+    struct manifest manifest;      /* As last written, or as it would be written first. */
+    bool manifest_there;           /* In the store. */
+    struct manifest manifest_next; /* Being written. */
+    uint32_t save_failures;        /* In a row. */
+    int64_t save_failing_ns;       /* When the first of them was. */
+    char save_fault[128];          /* Why the last one was. */
+    struct loop_timer save_pause;  /* Until the next attempt. */
+    struct list clock_claims;      /* Ends of clocks that no checkpoint holds yet. */
     struct list saving_claims;
     struct loop_timer save_timer;
     struct node_saving {
@@ -248,10 +275,13 @@ struct node_lane {
 
     /* After a restart. */
     bool restoring;
+    uint64_t restored_number;                 /* Of the checkpoint; 0: there was none. */
     uint64_t restored_clock;                  /* All that is up to here is in. */
     uint32_t restored_members;                /* So many must come back at least. */
     uint64_t expected[SYNC_MEMBERS_MAX / 64]; /* And these, as those who are back know. */
     bool roster;                              /* The checkpoint says who was in. */
+    bool patience_long;                       /* They get the time of a deadline. */
+    int64_t patience_until_ns;                /* 0: it is over. */
     bool patience_over;
     uint64_t restored_incarnation[SYNC_MEMBERS_MAX];
     struct node_restored *restored;
@@ -261,6 +291,8 @@ struct node_lane {
     bool fetch_due; /* There was no room to ask for all of it. */
     struct loop_timer restore_timer;
     char broken[256];
+
+    struct node_blame blames[NODE_BLAMES];
 };
 
 /* lane.c */
@@ -269,9 +301,17 @@ bool node_lane_begun(const struct node_lane *l);
 void node_lane_trace(struct node_lane *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* The number of this process among those of its site's lane: later ones have higher ones. */
 uint64_t node_lane_life(const struct node_lane *l);
-/* Make room in all that is kept by chunk. */
+
+/* lane_table.c */
+/* Make room in all that is kept by chunk, and take from the system all that the table will ever
+ * need. ERR_TOO_BIG: it would exceed the operator's limit; ERR_NOMEM. Nothing has changed then, and
+ * @text says how much is needed and what to do. */
 MUST_USE enum err node_lane_add_table(struct node_lane *l, uint16_t id,
-                                      const struct table_schema *schema);
+                                      const struct table_schema *schema, struct err_text *text);
+/* Remove a table that exists and give its memory back: its updates are acknowledged, and larger
+ * indices of chunks move down. Of a site without others, and neither while a checkpoint is being
+ * written nor while the lane is being restored. */
+void node_lane_drop_table(struct node_lane *l, uint16_t id);
 
 /* session.c */
 MUST_USE enum err node_session_open(struct node_lane *l, struct net_peer *peer);
@@ -303,6 +343,8 @@ MUST_USE enum err node_exec(struct node_lane *l, struct sync_event *event,
 void node_exec_leave(struct node_lane *l, uint32_t rank);
 
 /* claim.c */
+/* Chunks from @first on, @count of them, are no more: their claims are settled already. */
+void node_claim_shift(struct node_session *s, uint32_t first, uint32_t count);
 /* Room for the claim of a frame: before it is made. ERR_NOMEM. */
 MUST_USE enum err node_claim_room(struct node_session *s, uint64_t sequence);
 void node_claim_make(struct node_session *s, uint64_t sequence, uint32_t chunk, uint64_t clock,
@@ -361,7 +403,15 @@ void node_tree_flush(struct node_session *s);            /* What could not be to
 MUST_USE enum err node_tree_frame(struct node_session *s, const struct net_frame *frame);
 MUST_USE enum err node_tree_want(struct node_session *s, const struct net_frame *frame);
 
+/* blame.c: who broke the rules. */
+void node_blame_add(struct node_lane *l, const struct pki_identity *who, const char *text);
+json_t *node_blame_status(const struct node_lane *l); /* NULL: nobody. */
+
 /* operate.c: control operations. */
+/* May @peer ask for @operation? If not, it is counted and @peer is told why. ERR_PEER: it wanted no
+ * answer; else as net_peer_send(). */
+MUST_USE enum err node_operate_permitted(struct node_lane *l, struct net_peer *peer,
+                                         uint16_t operation, uint32_t call, bool *permitted_out);
 MUST_USE enum err node_operate(struct node_session *s, const struct net_frame *frame);
 void node_operate_admitted(struct node_session *s, uint64_t clock, bool resumed);
 void node_operate_saved(struct node_lane *l, enum err rc);
@@ -369,17 +419,36 @@ void node_operate_saved(struct node_lane *l, enum err rc);
 void node_operate_lane(struct node_lane *l, uint32_t number, const char *address);
 void node_operate_newcomers(struct node_lane *l); /* Let those in who waited for a restore. */
 json_t *node_operate_tables(struct node_lane *l);
+json_t *node_operate_site(struct node_lane *l); /* What the site is, and where. */
+/* Send an answer; @fields is released. */
+MUST_USE enum err node_operate_answer(struct node_session *s, uint16_t operation, uint32_t call,
+                                      json_t *fields);
+/* Make a checkpoint and answer @operation when it is durable; .saves has room. */
+void node_operate_save(struct node_session *s, uint16_t operation, uint32_t call);
+
+/* operate_table.c: those about tables. */
+MUST_USE enum err node_operate_table(struct node_session *s, uint32_t call, const json_t *fields);
+MUST_USE enum err node_operate_drop(struct node_session *s, uint32_t call, const json_t *fields);
+/* The tables that a worker has: made here if they are not known. */
+MUST_USE enum err node_operate_tables_of(struct node_session *s, const json_t *tables,
+                                         struct err_text *text);
 
 /* keep.c: checkpoints. */
 void node_keep_start(struct node_lane *l);
-void node_keep_asked(struct node_lane *l); /* If somebody asked while there was nothing to keep. */
+void node_keep_wanted(struct node_lane *l); /* The same, but not while a failed one pauses. */
+void node_keep_asked(struct node_lane *l);  /* If somebody asked while there was nothing to keep. */
 void node_keep_init(struct node_lane *l);
 MUST_USE enum err node_keep_open(struct node_lane *l);
 void node_keep_deinit(struct node_lane *l);
 bool node_keep_due(const struct node_lane *l);
 
-/* restore.c */
+/* restore_load.c */
 MUST_USE enum err node_restore_load(struct node_lane *l, struct err_text *text);
+/* Not from its checkpoints, but new ones must not get the names of those. */
+MUST_USE enum err node_restore_skip(struct node_lane *l, struct err_text *text);
+
+/* restore.c */
+MUST_USE enum err node_restore_room(struct node_lane *l); /* For all chunks. */
 MUST_USE enum err node_restore_begin(struct node_lane *l);
 void node_restore_expected(struct node_lane *l); /* Somebody knew an earlier life of the lane. */
 void node_restore_look(struct node_lane *l);     /* Somebody came, offered or left. */

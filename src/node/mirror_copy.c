@@ -4,7 +4,7 @@
 
 #include "node/floats.h"
 #include "node/mirror_state.h"
-#include "table/kernel.h"
+#include "obs/metric.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -322,7 +322,7 @@ static void copy_install(struct node_mirror *r, uint32_t index, const struct wir
     struct node_lane *l = r->lane;
     uint32_t elements = table_store_elements(l->tables, index);
     float *values = table_store_values(l->tables, index);
-    uint64_t ours = 0;
+    uint64_t ours = 0, over = 0;
     struct node_parcel *p;
 
     memcpy(values, copy->chunk.payload, (size_t)elements * 4);
@@ -340,9 +340,10 @@ static void copy_install(struct node_mirror *r, uint32_t index, const struct wir
         }
     }
     for (uint32_t i = 0; (p = mirror_above(&r->m, index, ours, i)) != NULL; i++) {
-        (void)codec_add(p->header.codec, buf_bytes(p->body), elements, values);
+        over += codec_add(p->header.codec, buf_bytes(p->body), elements, values);
     }
-    table_add(values, r->chunks[index].held, elements);
+    over += codec_add(CODEC_F32, r->chunks[index].held, elements, values);
+    obs_counter_add(l->counters.nonfinite[NODE_IN_DELTAS], over);
     l->chunks[index]->changed = true;
     LIST_FOREACH (link, &l->sessions) {
         struct node_session *s = LIST_ENTRY(link, struct node_session, link);

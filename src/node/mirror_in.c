@@ -41,7 +41,7 @@ static void in_apply(struct node_mirror *r, uint32_t index, const struct wire_de
     float *values = table_store_values(l->tables, index);
     uint32_t elements = table_store_elements(l->tables, index);
 
-    obs_counter_add(l->counters.kept,
+    obs_counter_add(l->counters.nonfinite[NODE_IN_DELTAS],
                     codec_add(delta->chunk.codec, delta->chunk.payload, elements, values));
     l->chunks[index]->changed = true;
     r->stats.pieces_taken++;

@@ -331,7 +331,7 @@ static enum err load_table(struct node_mirror *r, const uint8_t *bytes, size_t s
                                                : ERR_CORRUPT;
     json_decref(about);
     if (rc == OK && table_store_schema(l->tables, (uint16_t)id) == NULL) {
-        rc = node_lane_add_table(l, (uint16_t)id, &schema);
+        rc = node_lane_add_table(l, (uint16_t)id, &schema, NULL);
     }
     return rc;
 }
@@ -463,7 +463,7 @@ static enum err load_record(uint64_t number, uint32_t type, const uint8_t *bytes
         if (size != 8) {
             return ERR_CORRUPT;
         }
-        r->load_torn = bytes_load64(bytes) >= r->lane->save_number;
+        r->load_torn = bytes_load64(bytes) >= r->lane->restored_number;
         return OK;
     default:
         return ERR_VERSION;

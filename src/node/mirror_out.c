@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "node/mirror_state.h"
+#include "obs/metric.h"
 #include "wire/delta.h"
 
 #include <string.h>
@@ -459,7 +460,8 @@ static enum err flow_merge(struct node_mirror *r, const struct mirror_frame *fra
     for (uint32_t i = 0; i < frame->token_count; i++) {
         const struct node_parcel *p = frame->tokens[i];
 
-        (void)codec_sum_add(r->sum, p->header.codec, buf_bytes(p->body));
+        obs_counter_add(l->counters.nonfinite[NODE_IN_DELTAS],
+                        codec_sum_add(r->sum, p->header.codec, buf_bytes(p->body)));
     }
     codec_sum_pack(r->sum, r->scratch, &packed);
     delta->chunk.codec = (uint16_t)packed.codec;

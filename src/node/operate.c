@@ -3,19 +3,16 @@
 
 #include "base/mem.h"
 #include "node/lane_state.h"
+#include "node/permit.h"
 #include "node/report.h"
+#include "obs/metric.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    OPERATE_TABLE_BYTES = 24,   /* That a worker says of a table beside its schema. */
-    OPERATE_SPARE_BYTES = 4096, /* For what else is in such a message. */
-};
-
-static enum err operate_answer(struct node_session *s, uint16_t operation, uint32_t call,
-                               json_t *fields)
+enum err node_operate_answer(struct node_session *s, uint16_t operation, uint32_t call,
+                             json_t *fields)
 {
     enum err rc = node_control_send(s->peer, s->lane->pool, operation | NODE_ANSWER, call, fields);
 
@@ -48,7 +45,7 @@ json_t *node_operate_tables(struct node_lane *l)
     return tables;
 }
 
-static json_t *operate_site_fields(struct node_lane *l)
+json_t *node_operate_site(struct node_lane *l)
 {
     json_t *fields = node_site_to_json(&l->config.site);
     json_t *lanes = json_array();
@@ -67,12 +64,12 @@ static json_t *operate_site_fields(struct node_lane *l)
 
 static enum err operate_site_answer(struct node_session *s)
 {
-    json_t *fields = operate_site_fields(s->lane);
+    json_t *fields = node_operate_site(s->lane);
 
     if (s->rank != NODE_RANK_ANY) {
         (void)json_object_set_new(fields, "rank", json_integer(s->rank));
     }
-    return operate_answer(s, NODE_OP_SITE, s->site_call, fields);
+    return node_operate_answer(s, NODE_OP_SITE, s->site_call, fields);
 }
 
 void node_operate_lane(struct node_lane *l, uint32_t number, const char *address)
@@ -100,9 +97,8 @@ static enum err operate_lane(struct node_session *s, const json_t *fields)
     const json_t *places = json_object_get(fields, "places");
     const struct pki_identity *who = net_peer_identity(s->peer);
 
-    if (l->config.number != 0 || who->role != WIRE_ROLE_SERVER ||
-        strcmp(who->site, l->config.site.name) != 0) {
-        return ERR_PEER;
+    if (l->config.number != 0 || strcmp(who->site, l->config.site.name) != 0) {
+        return ERR_PEER; /* Also without certificates: it would send workers to another site. */
     }
     l->begun_elsewhere =
         l->begun_elsewhere || (l->fresh && json_is_true(json_object_get(fields, "begun")));
@@ -158,30 +154,12 @@ static uint32_t operate_rank(struct node_lane *l, const char *name, uint64_t wan
     return rank;
 }
 
-/* A certificate is good for one site. Without certificates names mean nothing. */
-static bool operate_stranger(const struct node_session *s, struct err_text *text)
-{
-    const struct node_lane_config *config = &s->lane->config;
-    const char *site = net_peer_identity(s->peer)->site;
-
-    if (config->insecure || !node_session_is_worker(s) || strcmp(site, config->site.name) == 0) {
-        return false;
-    }
-    (void)err_text_set(text, ERR_REFUSED, "your certificate is for site %s, and this is site %s",
-                       site, config->site.name);
-    return true;
-}
-
 static enum err operate_site(struct node_session *s, uint32_t call, const json_t *fields)
 {
     struct node_lane *l = s->lane;
-    struct err_text text;
     uint64_t wanted;
     enum err rc;
 
-    if (operate_stranger(s, &text)) {
-        return operate_refuse(s, NODE_OP_SITE, call, ERR_REFUSED, text.text);
-    }
     if (l->config.number != 0) {
         return operate_refuse(s, NODE_OP_SITE, call, ERR_INVALID,
                               "this is not the first lane of the site: join by its address");
@@ -206,147 +184,12 @@ static enum err operate_site(struct node_session *s, uint32_t call, const json_t
     return rc;
 }
 
-/* Tables. */
-
-static int32_t operate_find_table(const struct node_lane *l, const char *name)
-{
-    for (uint16_t id = 0; id < l->next_table; id++) {
-        const struct table_schema *schema = table_store_schema(l->tables, id);
-
-        if (schema != NULL && strcmp(schema->name, name) == 0) {
-            return id;
-        }
-    }
-    return -1;
-}
-
-/* All tables are named in one message when a worker joins: is there room for another one? */
-static bool operate_table_fits(struct node_lane *l, const struct table_schema *schema)
-{
-    json_t *site = operate_site_fields(l);
-    json_t *table = node_schema_to_json(schema);
-    size_t tables = json_array_size(json_object_get(site, "tables")) + 1;
-    size_t bytes =
-        json_dumpb(site, NULL, 0, JSON_COMPACT) + json_dumpb(table, NULL, 0, JSON_COMPACT);
-
-    json_decref(site);
-    json_decref(table);
-    return bytes + tables * OPERATE_TABLE_BYTES + OPERATE_SPARE_BYTES <= NODE_JSON_BYTES_MAX;
-}
-
-/* The id of the table, which is made if need be. */
-static enum err operate_table_id(struct node_lane *l, const json_t *fields, uint16_t *id_out,
-                                 struct err_text *text)
-{
-    struct table_schema schema;
-    uint64_t wanted;
-    int32_t id;
-    enum err rc = node_schema_from_json(fields, &schema, text);
-
-    if (rc != OK) {
-        return rc;
-    }
-    if (!node_json_u64(fields, "id", TABLE_COUNT_MAX - 1, UINT64_MAX, &wanted)) {
-        return err_text_set(text, ERR_INVALID, "a table's id is 0 to %d", TABLE_COUNT_MAX - 1);
-    }
-    id = operate_find_table(l, schema.name);
-    if (id >= 0) {
-        if (!table_schema_equal(&schema, table_store_schema(l->tables, (uint16_t)id)) ||
-            (wanted != UINT64_MAX && wanted != (uint64_t)id)) {
-            return err_text_set(text, ERR_EXISTS, "table %s exists with another shape or applier",
-                                schema.name);
-        }
-        *id_out = (uint16_t)id;
-        return OK;
-    }
-    if (l->config.closed) {
-        return err_text_set(text, ERR_REFUSED, "table %s is not in the operator's schema",
-                            schema.name);
-    }
-    if (wanted == UINT64_MAX && l->config.number != 0) {
-        return err_text_set(text, ERR_INVALID, "only the first lane gives out table ids");
-    }
-    wanted = wanted == UINT64_MAX ? l->next_table : wanted;
-    if (wanted >= TABLE_COUNT_MAX || table_store_schema(l->tables, (uint16_t)wanted) != NULL) {
-        return err_text_set(text, ERR_TOO_BIG, "no room for table %s", schema.name);
-    }
-    if (l->config.number == 0 && !operate_table_fits(l, &schema)) {
-        return err_text_set(text, ERR_TOO_BIG,
-                            "table %s is one too many for a message that names them all: use fewer "
-                            "tables or shorter names",
-                            schema.name);
-    }
-    *id_out = (uint16_t)wanted;
-    rc = node_lane_add_table(l, (uint16_t)wanted, &schema);
-    return rc == OK ? OK : err_text_set(text, rc, "no memory for table %s", schema.name);
-}
-
-/* From now on it keeps a copy: send what has changed. Returns how many chunks that are. */
-static uint32_t operate_subscribe(struct node_session *s, uint16_t id)
-{
-    struct node_lane *l = s->lane;
-    uint32_t changed = 0;
-
-    s->wants[id / 64] |= UINT64_C(1) << (id % 64);
-    for (uint32_t c = 0; c < l->chunks_count && s->state == NODE_IN; c++) {
-        if (table_store_table(l->tables, c) == id && l->chunks[c]->changed) {
-            node_deliver_mark(s, c, true);
-            changed++;
-        }
-    }
-    if (changed > 0) {
-        node_deliver_flush(s);
-    }
-    return changed;
-}
-
-/* The tables that a worker has: made here if they are not known. */
-static enum err operate_tables_of(struct node_session *s, const json_t *tables,
-                                  struct err_text *text)
-{
-    enum err rc = OK;
-
-    for (size_t i = 0; i < json_array_size(tables) && rc == OK; i++) {
-        const json_t *table = json_array_get(tables, i);
-        uint16_t id = 0;
-
-        rc = operate_table_id(s->lane, table, &id, text);
-        if (rc == OK && json_is_true(json_object_get(table, "want"))) {
-            (void)operate_subscribe(s, id);
-        }
-    }
-    return rc;
-}
-
-static enum err operate_table(struct node_session *s, uint32_t call, const json_t *fields)
-{
-    struct err_text text;
-    uint32_t changed = 0;
-    uint16_t id = 0;
-    enum err rc = operate_tables_of(s, json_object_get(fields, "known"), &text);
-
-    if (rc == OK) {
-        rc = operate_table_id(s->lane, fields, &id, &text);
-    }
-    if (rc == ERR_NOMEM) {
-        return rc; /* It comes again. */
-    }
-    if (rc != OK) {
-        return operate_refuse(s, NODE_OP_TABLE, call, rc, text.text);
-    }
-    if (json_is_true(json_object_get(fields, "want"))) {
-        changed = operate_subscribe(s, id);
-    }
-    return operate_answer(s, NODE_OP_TABLE, call,
-                          json_pack("{s:i, s:i, s:b}", "id", (int)id, "changed", (int)changed, "in",
-                                    (int)(s->state == NODE_IN)));
-}
-
 /* Membership. */
 
 void node_operate_admitted(struct node_session *s, uint64_t clock, bool resumed)
 {
     struct node_lane *l = s->lane;
+    json_t *answer;
 
     s->state = NODE_IN;
     s->left_in = false;
@@ -368,9 +211,13 @@ void node_operate_admitted(struct node_session *s, uint64_t clock, bool resumed)
     }
     node_lane_trace(l, "worker %u is in from clock %" PRIu64 "%s", s->rank, clock,
                     resumed ? ", resumed" : "");
-    if (operate_answer(s, NODE_OP_JOIN, s->join_call,
-                       json_pack("{s:I, s:b, s:I}", "clock", (json_int_t)clock, "resumed",
-                                 (int)resumed, "window", (json_int_t)s->window_bytes)) != OK) {
+    answer = json_pack("{s:I, s:b, s:I}", "clock", (json_int_t)clock, "resumed", (int)resumed,
+                       "window", (json_int_t)s->window_bytes);
+    if (s->too_late) {
+        (void)json_object_set_new(answer, "counted", json_integer((json_int_t)l->restored_clock));
+        s->too_late = false;
+    }
+    if (node_operate_answer(s, NODE_OP_JOIN, s->join_call, answer) != OK) {
         net_peer_close(s->peer, "no room for an answer");
     }
     if (!resumed) {
@@ -505,17 +352,13 @@ static enum err operate_join(struct node_session *s, uint32_t call, uint64_t seq
     uint64_t rank, clock, entry, offers, pace;
     enum err rc;
 
-    if (!node_session_is_worker(s) ||
-        !node_json_u64(fields, "rank", SYNC_MEMBERS_MAX - 1, UINT64_MAX, &rank) ||
+    if (!node_json_u64(fields, "rank", SYNC_MEMBERS_MAX - 1, UINT64_MAX, &rank) ||
         rank == UINT64_MAX || !node_json_u64(fields, "clock", INT64_MAX, 0, &clock) ||
         !node_json_u64(fields, "offers", UINT32_MAX, 0, &offers) ||
         !node_json_u64(fields, "entry", INT64_MAX, 0, &entry) ||
         !node_json_u64(fields, "pace", INT64_MAX, 0, &pace)) {
         return operate_refuse(s, NODE_OP_JOIN, call, ERR_INVALID,
                               "a worker joins with a rank of 0 to 255");
-    }
-    if (operate_stranger(s, &text)) {
-        return operate_refuse(s, NODE_OP_JOIN, call, ERR_REFUSED, text.text);
     }
     operate_pace(s, pace);
     operate_relay(s, fields);
@@ -527,12 +370,9 @@ static enum err operate_join(struct node_session *s, uint32_t call, uint64_t seq
                               "this server restarted and keeps no checkpoints: the parameters are "
                               "gone; give it a store, or deliver by broadcast");
     }
-    rc = operate_tables_of(s, json_object_get(fields, "tables"), &text);
+    rc = node_operate_tables_of(s, json_object_get(fields, "tables"), &text);
     if (rc == OK) {
         rc = operate_take_place(s, rank, &text);
-    }
-    if (rc == ERR_NOMEM) {
-        return rc; /* It comes again. */
     }
     if (rc != OK) {
         return operate_refuse(s, NODE_OP_JOIN, call, rc, text.text);
@@ -541,6 +381,7 @@ static enum err operate_join(struct node_session *s, uint32_t call, uint64_t seq
     s->since = resume ? UINT64_MAX : sequence; /* Nothing counts before it is resumed. */
     s->again = json_is_true(json_object_get(fields, "again"));
     s->resuming = resume && (l->restoring || l->fresh);
+    s->too_late = resume && !s->resuming && l->ack == NODE_ACK_STORED;
     if (s->resuming) {
         s->resume_clock = clock;
         s->resume_entry = entry;
@@ -578,7 +419,7 @@ static enum err operate_leave(struct node_session *s, uint32_t call)
     }
     s->state = NODE_OUT;
     s->told = true;
-    return operate_answer(s, NODE_OP_LEAVE, call, json_pack("{s:b}", "in", (int)s->left_in));
+    return node_operate_answer(s, NODE_OP_LEAVE, call, json_pack("{s:b}", "in", (int)s->left_in));
 }
 
 /* Checkpoints on demand. */
@@ -591,16 +432,22 @@ static void operate_saved(struct node_session *s, enum err rc)
 
     for (uint32_t i = 0; i < s->saves_count; i++) {
         uint32_t call = s->saves[i].call;
+        uint16_t operation = s->saves[i].operation;
         enum err sent;
 
         if (s->saves[i].number > number) {
             s->saves[kept++] = s->saves[i];
             continue;
         }
-        sent = rc == OK ? operate_answer(s, NODE_OP_SAVE, call,
-                                         json_pack("{s:I}", "number", (json_int_t)number))
-                        : operate_refuse(s, NODE_OP_SAVE, call, rc,
-                                         "the checkpoint could not be written");
+        sent = rc != OK ? operate_refuse(s, operation, call, rc,
+                                         operation == NODE_OP_DROP
+                                             ? "the table is gone, but the checkpoint without it "
+                                               "could not be written: after a restart it is back"
+                                             : "the checkpoint could not be written")
+               : operation == NODE_OP_DROP
+                   ? node_operate_answer(s, operation, call, json_pack("{s:b}", "dropped", 1))
+                   : node_operate_answer(s, operation, call,
+                                         json_pack("{s:I}", "number", (json_int_t)number));
         if (sent != OK) {
             net_peer_close(s->peer, "no room for an answer");
         }
@@ -615,6 +462,14 @@ void node_operate_saved(struct node_lane *l, enum err rc)
     }
 }
 
+void node_operate_save(struct node_session *s, uint16_t operation, uint32_t call)
+{
+    /* One that is under way may have passed its chunks. */
+    s->saves[s->saves_count++] = (struct node_save_call){
+        .call = call, .operation = operation, .number = s->lane->save_number + 1};
+    node_keep_start(s->lane);
+}
+
 static enum err operate_save(struct node_session *s, uint32_t call)
 {
     if (s->lane->config.store == NULL) {
@@ -625,10 +480,7 @@ static enum err operate_save(struct node_session *s, uint32_t call)
         return operate_refuse(s, NODE_OP_SAVE, call, ERR_AGAIN,
                               "several checkpoints are asked for already: wait for one of them");
     }
-    /* One that is under way may have passed its chunks. */
-    s->saves[s->saves_count++] =
-        (struct node_save_call){.call = call, .number = s->lane->save_number + 1};
-    node_keep_start(s->lane);
+    node_operate_save(s, NODE_OP_SAVE, call);
     return OK;
 }
 
@@ -636,58 +488,90 @@ static enum err operate_report(struct node_session *s, uint32_t call, const json
 {
     uint64_t stop;
 
-    if (!node_session_is_worker(s) || s->rank == NODE_RANK_ANY || s->lane->config.number != 0 ||
+    if (s->rank == NODE_RANK_ANY || s->lane->config.number != 0 ||
         !node_report_take(s->lane, s->rank, fields, &stop)) {
         return operate_refuse(s, NODE_OP_REPORT, call, ERR_INVALID, "that is no report");
     }
-    return operate_answer(s, NODE_OP_REPORT, call, json_pack("{s:I}", "stop", (json_int_t)stop));
+    return node_operate_answer(s, NODE_OP_REPORT, call,
+                               json_pack("{s:I}", "stop", (json_int_t)stop));
 }
 
 static enum err operate_status(struct node_session *s, uint32_t call)
 {
     json_t *status = (json_t *)node_lane_status(s->lane);
 
-    return operate_answer(s, NODE_OP_STATUS, call, status);
+    return node_operate_answer(s, NODE_OP_STATUS, call, status);
+}
+
+enum err node_operate_permitted(struct node_lane *l, struct net_peer *peer, uint16_t operation,
+                                uint32_t call, bool *permitted_out)
+{
+    struct err_text text;
+    enum node_permit permit = node_permit(operation, net_peer_identity(peer), l->config.site.name,
+                                          !l->config.insecure, &text);
+    enum err rc = permit == NODE_PERMIT_UNKNOWN ? ERR_VERSION : ERR_REFUSED;
+
+    *permitted_out = permit == NODE_PERMIT_OK;
+    if (*permitted_out) {
+        return OK;
+    }
+    obs_counter_add(l->counters.operations_refused[permit], 1);
+    node_lane_trace(l, "refuses %s: %s", net_peer_identity(peer)->name, text.text);
+    if ((operation & NODE_ANSWER) != 0) {
+        return OK; /* To what nobody asked. */
+    }
+    /* Who wants no answer learns it from the end of the session. */
+    return call == 0 ? ERR_PEER
+                     : node_control_refuse(peer, l->pool, operation, call, rc, text.text);
+}
+
+static enum err operate_run(struct node_session *s, uint16_t operation, uint32_t call,
+                            uint64_t sequence, const json_t *fields)
+{
+    switch (operation) {
+    case NODE_OP_SITE:
+        return operate_site(s, call, fields);
+    case NODE_OP_LANE:
+        return operate_lane(s, fields);
+    case NODE_OP_TABLE:
+        return node_operate_table(s, call, fields);
+    case NODE_OP_JOIN:
+        return operate_join(s, call, sequence, fields);
+    case NODE_OP_LEAVE:
+        return operate_leave(s, call);
+    case NODE_OP_REPORT:
+        return operate_report(s, call, fields);
+    case NODE_OP_STATUS:
+        return operate_status(s, call);
+    case NODE_OP_SAVE:
+        return operate_save(s, call);
+    case NODE_OP_DROP:
+        return node_operate_drop(s, call, fields);
+    default: /* Between sites: in their own sessions, which begin with meet. */
+        return operate_refuse(s, operation, call, ERR_VERSION,
+                              s->lane->fars == NULL
+                                  ? "this server shares its model with no other site"
+                                  : "sites meet before they ask each other for anything else");
+    }
 }
 
 enum err node_operate(struct node_session *s, const struct net_frame *frame)
 {
+    struct err_text text;
     json_t *fields;
     uint16_t operation;
     uint32_t call;
+    bool permitted;
     enum err rc = node_control_read(frame, &operation, &call, &fields);
 
     if (rc != OK) {
         return ERR_PEER;
     }
-    switch (operation) {
-    case NODE_OP_SITE:
-        rc = operate_site(s, call, fields);
-        break;
-    case NODE_OP_LANE:
-        rc = operate_lane(s, fields);
-        break;
-    case NODE_OP_TABLE:
-        rc = operate_table(s, call, fields);
-        break;
-    case NODE_OP_JOIN:
-        rc = operate_join(s, call, frame->header.sequence, fields);
-        break;
-    case NODE_OP_LEAVE:
-        rc = operate_leave(s, call);
-        break;
-    case NODE_OP_REPORT:
-        rc = operate_report(s, call, fields);
-        break;
-    case NODE_OP_STATUS:
-        rc = operate_status(s, call);
-        break;
-    case NODE_OP_SAVE:
-        rc = operate_save(s, call);
-        break;
-    default:
-        rc = operate_refuse(s, operation, call, ERR_VERSION, "an operation that is not known here");
-        break;
+    rc = node_operate_permitted(s->lane, s->peer, operation, call, &permitted);
+    if (permitted && node_control_check(operation, fields, &text) != OK) {
+        rc = operate_refuse(s, operation, call, ERR_INVALID, text.text);
+    } else if (permitted) {
+        rc = operate_run(s, operation, call, frame->header.sequence, fields);
     }
     json_decref(fields);
     return rc;

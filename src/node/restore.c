@@ -9,7 +9,6 @@
 
 #include "base/mem.h"
 #include "node/lane_state.h"
-#include "store/checkpoint.h"
 #include "wire/clock.h"
 #include "wire/pull.h"
 #include "wire/snapshot.h"
@@ -43,7 +42,7 @@ void node_restore_forget(struct node_lane *l)
 }
 
 /* Room for what is known of each chunk; tables may be added while restoring. */
-static enum err restore_room(struct node_lane *l)
+enum err node_restore_room(struct node_lane *l)
 {
     struct node_restored *restored;
     uint64_t *contained;
@@ -71,94 +70,49 @@ static enum err restore_room(struct node_lane *l)
     return OK;
 }
 
-/* Loading. */
+/* Waiting. */
 
-static enum err restore_tables(struct node_lane *l, const char *describe)
+/* Does somebody go on where it was? */
+static bool restore_any_resumes(const struct node_lane *l)
 {
-    json_t *about = json_loads(describe, 0, NULL);
-    json_t *tables = json_object_get(about, "tables");
-    enum err rc = json_is_array(tables) ? OK : ERR_CORRUPT;
-
-    for (size_t i = 0; i < json_array_size(tables) && rc == OK; i++) {
-        const json_t *table = json_array_get(tables, i);
-        struct table_schema schema;
-        uint64_t id;
-
-        if (!node_json_u64(table, "id", TABLE_COUNT_MAX - 1, UINT64_MAX, &id) || id == UINT64_MAX ||
-            node_schema_from_json(table, &schema, NULL) != OK) {
-            rc = ERR_CORRUPT;
-        } else if (table_store_schema(l->tables, (uint16_t)id) == NULL) {
-            rc = node_lane_add_table(l, (uint16_t)id, &schema);
-        } else if (!table_schema_equal(table_store_schema(l->tables, (uint16_t)id), &schema)) {
-            rc = ERR_EXISTS;
+    LIST_FOREACH (link, &l->sessions) {
+        if (LIST_ENTRY(link, struct node_session, link)->resuming) {
+            return true;
         }
     }
-    json_decref(about);
-    return rc == OK ? restore_room(l) : rc;
+    return false;
 }
 
-static enum err restore_head(const struct checkpoint_head *head, void *user)
+/* Members of before whose places nobody has taken. */
+static uint32_t restore_missing(const struct node_lane *l)
 {
-    struct node_lane *l = user;
+    uint32_t missing = 0;
 
-    if (head->shards != l->config.site.shards) {
-        return ERR_INVALID;
+    for (uint32_t r = 0; r < SYNC_MEMBERS_MAX; r++) {
+        missing += l->by_rank[r] == NULL &&
+                   (l->restored_incarnation[r] != 0 || (l->expected[r / 64] >> (r % 64) & 1) != 0);
     }
-    l->save_number = head->number > l->save_number ? head->number : l->save_number;
-    l->restored_clock = head->clock < l->restored_clock ? head->clock : l->restored_clock;
-    return restore_tables(l, head->describe);
+    return missing;
 }
-
-static enum err restore_chunk(const struct checkpoint_chunk *in, void *user)
-{
-    struct node_lane *l = user;
-    uint32_t index = table_store_find(l->tables, in->table, in->chunk);
-    float *to;
-
-    if (index == TABLE_STORE_NONE || in->count != table_store_elements(l->tables, index)) {
-        return ERR_CORRUPT;
-    }
-    to = in->plane == 0   ? table_store_values(l->tables, index)
-         : in->plane == 1 ? table_store_state(l->tables, index)
-                          : node_mirror_held(l->mirror, index);
-    if (to == NULL) {
-        return in->plane == 2 ? OK : ERR_CORRUPT; /* There are no other sites any more. */
-    }
-    memcpy(to, in->values, in->count * sizeof(float));
-    l->chunks[index]->changed = true;
-    if (in->plane != 0) {
-        return OK;
-    }
-    l->restored[index].version = in->version;
-    for (uint32_t i = 0; i < in->member_count; i++) {
-        const struct checkpoint_member *m = &in->members[i];
-
-        if (m->rank >= NODE_RANK_SITES && l->mirror != NULL) {
-            node_mirror_restore_member(l->mirror, index, m);
-        }
-        if (m->rank < SYNC_MEMBERS_MAX) {
-            l->contained[restore_at(index, m->rank)] = m->clock;
-            l->roster = true;
-            if (m->incarnation != 0) {
-                l->restored_incarnation[m->rank] = m->incarnation;
-            }
-        }
-    }
-    return OK;
-}
-
-static const struct checkpoint_reader_events restore_events = {
-    .head = restore_head,
-    .chunk = restore_chunk,
-};
 
 static void restore_timeout(struct loop_timer *timer, void *user)
 {
     struct node_lane *l = user;
+    int64_t deadline_ns = l->config.site.sync.deadline_ns;
 
-    (void)timer;
+    if (!l->patience_long && deadline_ns > 0 && l->fars == NULL && !restore_any_resumes(l) &&
+        restore_missing(l) > 0) {
+        /* All of them are new, or not there yet: the site was started again as a whole. Nobody is
+         * kept waiting who was at work, and the others take as long as programs take to start.
+         * Other sites would be kept waiting, and some workers may have finished for good. */
+        l->patience_long = true;
+        l->patience_until_ns = loop_now_ns(l->config.loop) + deadline_ns;
+        loop_timer_start_in(timer, deadline_ns);
+        return;
+    }
     node_lane_trace(l, "goes on with those who came back");
     l->patience_over = true;
+    l->patience_until_ns = 0;
     LIST_FOREACH (link, &l->sessions) {
         LIST_ENTRY(link, struct node_session, link)->offers_due = 0;
     }
@@ -181,7 +135,7 @@ static void restore_postpone(struct node_lane *l)
 
 enum err node_restore_begin(struct node_lane *l)
 {
-    enum err rc = restore_room(l);
+    enum err rc = node_restore_room(l);
 
     if (rc == OK && l->restore_timer.loop == NULL) {
         rc = loop_timer_init(&l->restore_timer, l->config.loop, restore_timeout, l);
@@ -193,6 +147,8 @@ enum err node_restore_begin(struct node_lane *l)
         l->restored_members = l->config.site.sync.members_min > 0
                                   ? l->config.site.sync.members_min
                                   : UINT32_MAX; /* Not known: wait all the time. */
+        l->patience_long = false;
+        l->patience_until_ns = loop_now_ns(l->config.loop) + l->config.restore_ns;
         loop_timer_start_in(&l->restore_timer, l->config.restore_ns);
         node_lane_trace(l, "waits for workers to come back");
     }
@@ -205,61 +161,6 @@ void node_restore_expected(struct node_lane *l)
     if (l->fresh && !l->restoring && l->ack != NODE_ACK_TAKEN && node_restore_begin(l) != OK) {
         LOG_WRN("node", "lane %u has no memory to wait for its workers", l->config.number);
     }
-}
-
-/* The checkpoint is whole, but not ours: say so where the reader of its bytes could not. */
-static enum err restore_unfit(const struct node_lane *l, enum err rc, const char *name,
-                              struct err_text *text)
-{
-    if (rc == ERR_INVALID) {
-        return err_text_set(text, rc, "%s is of a site with another number of shards than %u", name,
-                            l->config.site.shards);
-    }
-    if (rc == ERR_EXISTS) {
-        return err_text_set(text, rc, "%s has a table of another shape or applier than this server",
-                            name);
-    }
-    return text != NULL && text->text[0] != '\0'
-               ? rc
-               : err_text_set(text, rc, "%s holds what does not fit its own tables", name);
-}
-
-enum err node_restore_load(struct node_lane *l, struct err_text *text)
-{
-    const struct node_site *site = &l->config.site;
-    bool found = false;
-    enum err rc = restore_room(l);
-
-    l->restored_clock = UINT64_MAX;
-    for (uint32_t shard = l->config.number; shard < site->shards && rc == OK;
-         shard += site->lanes) {
-        char name[STORE_NAME_BYTES];
-        uint64_t number;
-        uint32_t skipped = 0;
-
-        rc = checkpoint_newest(l->config.store, site->name, shard, name, sizeof(name), &number,
-                               &skipped, text);
-        if (skipped > 0) {
-            LOG_WRN("node", "%u damaged checkpoints of shard %u skipped: %s", skipped, shard,
-                    text->text);
-        }
-        if (rc == OK) {
-            rc = checkpoint_read(l->config.store, name, &restore_events, l, text);
-            rc = rc == OK ? OK : restore_unfit(l, rc, name, text);
-            found = true;
-        } else if (rc == ERR_NOT_FOUND) {
-            l->restored_clock = 0;
-            rc = OK;
-        }
-    }
-    l->restored_clock = l->restored_clock == UINT64_MAX ? 0 : l->restored_clock;
-    l->saved_clock = l->restored_clock;
-    if (rc == OK && found) {
-        LOG_INF("node", "lane %u goes on from checkpoint %" PRIu64 " of clock %" PRIu64,
-                l->config.number, l->save_number, l->restored_clock);
-        rc = node_restore_begin(l);
-    }
-    return rc;
 }
 
 /* What workers have. */
@@ -296,7 +197,7 @@ static enum err restore_offer(struct node_session *s, const struct net_frame *fr
     if (!l->restoring || !s->resuming) {
         return OK; /* Too late to matter: it will get what it lacks. */
     }
-    rc = restore_room(l);
+    rc = node_restore_room(l);
     if (rc == OK) {
         rc = restore_offer_room(s);
     }
@@ -502,15 +403,13 @@ static bool restore_complete(const struct node_lane *l)
  * who joined after it: for them all must come whom those who are back know of. */
 static bool restore_all_back(const struct node_lane *l)
 {
+    uint32_t missing = restore_missing(l);
     uint32_t here = 0;
     uint32_t resuming = 0;
-    uint32_t missing = 0;
 
     for (uint32_t r = 0; r < SYNC_MEMBERS_MAX; r++) {
         const struct node_session *s = l->by_rank[r];
 
-        missing += s == NULL &&
-                   (l->restored_incarnation[r] != 0 || (l->expected[r / 64] >> (r % 64) & 1) != 0);
         here += s != NULL;
         resuming += s != NULL && s->resuming;
         if (s != NULL && s->resuming && s->offers_due > 0) {
@@ -550,8 +449,14 @@ static enum err restore_member(struct node_lane *l, struct node_session *s, uint
 {
     struct sync_event event = {
         .type = SYNC_JOIN, .member = s->rank, .rank = s->rank, .resume = true, .clock = clock};
-    enum err rc = node_exec(l, &event, NULL, NULL);
+    struct sync_action verdict;
+    enum err rc = node_exec(l, &event, NULL, &verdict);
 
+    if (rc == OK && verdict.type == SYNC_REFUSE) {
+        net_peer_expel(s->peer, NET_EXPEL_AHEAD,
+                       "it says that it was further than any worker can have been");
+        return OK;
+    }
     for (uint32_t c = 0; c < l->restored_count && rc == OK; c++) {
         sync_restore_member(&l->sync, c, s->rank, l->contained[restore_at(c, s->rank)]);
     }
@@ -570,7 +475,7 @@ static uint64_t restore_clock_of(const struct node_lane *l, const struct node_se
  * nothing was acknowledged to anybody: all of it comes again. */
 static bool restore_known(const struct node_lane *l, const struct node_session *s)
 {
-    return l->ack != NODE_ACK_STORED || l->save_number == 0 ||
+    return l->ack != NODE_ACK_STORED || l->restored_number == 0 ||
            l->restored_incarnation[s->rank] == net_peer_incarnation(s->peer);
 }
 

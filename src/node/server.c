@@ -66,16 +66,22 @@ static void server_gone(struct node_server *s)
     c->events->stopped(s, s->kept_rc, s->kept_text.text, c->user);
 }
 
+/* What went wrong is told when the lanes are gone. */
+static void server_end_failing(struct node_server *s)
+{
+    s->failing = true;
+    s->kept_rc = s->rc;
+    s->kept_text = s->text;
+    server_do(s, SERVER_END);
+}
+
 /* Every lane has answered. */
 static void server_next(struct node_server *s)
 {
     const struct node_server_config *c = &s->config;
 
     if (s->step <= SERVER_TELL && s->rc != OK) {
-        s->failing = true;
-        s->kept_rc = s->rc;
-        s->kept_text = s->text;
-        server_do(s, SERVER_END);
+        server_end_failing(s);
         return;
     }
     switch (s->step) {
@@ -83,6 +89,14 @@ static void server_next(struct node_server *s)
         server_do(s, SERVER_BUILD);
         break;
     case SERVER_BUILD:
+        s->rc = server_history_check(s, &s->text);
+        if (s->rc == OK) {
+            server_do(s, SERVER_BEGIN);
+        } else {
+            server_end_failing(s);
+        }
+        break;
+    case SERVER_BEGIN:
         c->events->listening(s, c->user);
         break;
     case SERVER_TELL:
@@ -127,6 +141,7 @@ static void server_answered(void *message, void *user)
     if (call->rc != OK && s->rc == OK) {
         s->rc = call->rc;
         s->text = call->text;
+        s->store_failed = call->store_failed;
     }
     s->worth = s->worth || call->worth;
     s->clock = call->step == SERVER_LOOK && call->clock < s->clock ? call->clock : s->clock;
@@ -321,6 +336,11 @@ const struct net_address *node_server_told(const struct node_server *s, uint32_t
     return &s->lanes[index].told;
 }
 
+bool node_server_store_failed(const struct node_server *s)
+{
+    return s->store_failed;
+}
+
 uint64_t node_server_clock(const struct node_server *s)
 {
     return s->clock;
@@ -328,7 +348,7 @@ uint64_t node_server_clock(const struct node_server *s)
 
 void node_server_tell(struct node_server *s, const char *host)
 {
-    CHECK(s->step == SERVER_BUILD && s->due == 0 && !s->told);
+    CHECK(s->step == SERVER_BEGIN && s->due == 0 && !s->told);
     s->told = true;
     for (uint32_t i = 0; i < s->lanes_count; i++) {
         struct server_lane *l = &s->lanes[i];

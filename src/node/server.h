@@ -40,10 +40,15 @@ struct node_server_config {
     struct net_tls_config tls; /* Without .cert_path: in the clear. */
     struct net_socket_options options; /* Of its connections; with TLS they are in .tls. */
     const char *store;                 /* A folder; NULL: no checkpoints. */
-    uint64_t pace_bytes_per_s;         /* Towards each peer; zero: no limit. */
-    const char *agg;                   /* As in node/lane.h. */
+    enum node_restore_mode restore;    /* What to do with what it holds; as in node/lane.h. */
+    uint64_t restore_clock;
+    uint64_t history; /* Of the site's first server, if this is another one; 0: to be drawn. */
+    bool begun;       /* That server has parameters already. */
+    uint64_t pace_bytes_per_s; /* Towards each peer; zero: no limit. */
+    const char *agg;           /* As in node/lane.h. */
     const char *edge;
     uint64_t in_flight_bytes; /* Of all its lanes, as in node/lane.h. */
+    uint64_t table_bytes;     /* Likewise. */
     const struct node_server_events *events;
     /* What happens on a lane, line by line. On the thread of that lane. May be NULL. */
     void (*trace)(uint32_t lane, const char *line, void *user);
@@ -73,6 +78,9 @@ void node_server_tell(struct node_server *s, const char *host);
  * no lane any more, and owns it. False: the last question to this lane is not answered yet. */
 bool node_server_ask(struct node_server *s, uint32_t index,
                      void (*done)(uint32_t index, struct json_t *status, void *user), void *user);
+
+/* In failed(): it is the store that could not be used. */
+bool node_server_store_failed(const struct node_server *s);
 
 /* The last clock that was complete when it was stopped. */
 uint64_t node_server_clock(const struct node_server *s);

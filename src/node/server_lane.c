@@ -80,10 +80,13 @@ static enum err server_lane_build(struct server_lane *l, struct err_text *text)
         .listen = server_lane_listen(l),
         .first = config->first,
         .store = l->store,
+        .restore = config->restore,
+        .restore_clock = config->restore_clock,
         .pace_bytes_per_s = config->pace_bytes_per_s,
         .agg = config->agg,
         .edge = config->edge,
         .in_flight_bytes = config->in_flight_bytes / config->lanes,
+        .table_bytes = config->table_bytes / config->lanes,
         .wall_us = clock_wall_us,
         .mono_ns = clock_mono_ns,
         .trace = config->trace == NULL ? NULL : server_lane_trace,
@@ -93,7 +96,9 @@ static enum err server_lane_build(struct server_lane *l, struct err_text *text)
 
     if (rc == OK) {
         l->bound = *node_lane_address(l->node);
+        node_lane_history(l->node, &l->history);
     }
+    l->control.store_failed = rc != OK && l->store != NULL && l->store->fault == rc;
     return rc;
 }
 
@@ -127,8 +132,24 @@ static enum err server_lane_open(struct server_lane *l, struct err_text *text)
     }
     if (rc == OK && config->store != NULL) {
         rc = store_dir_create(config->store, lane_loop(l->lane), &l->store, text);
+        l->control.store_failed = rc != OK;
     }
     return rc;
+}
+
+/* Which training it is. */
+
+static void server_lane_begun(enum err rc, void *user)
+{
+    struct server_lane *l = user;
+    char why[128];
+
+    if (rc != OK) {
+        store_fault_text(l->store, rc, why, sizeof(why));
+        (void)err_text_set(&l->control.text, rc, "cannot write to the folder %s: %s",
+                           l->server->config.store, why);
+    }
+    server_lane_answer(&l->control, rc);
 }
 
 /* Telling where all lanes are. */
@@ -222,6 +243,9 @@ void server_lane_run(void *user)
         break;
     case SERVER_BUILD:
         server_lane_answer(call, server_lane_build(l, &call->text));
+        break;
+    case SERVER_BEGIN:
+        node_lane_begin_history(l->node, l->server->history, server_lane_begun, l);
         break;
     case SERVER_TELL:
         server_lane_answer(call, server_lane_tell(l, &call->text));

@@ -777,6 +777,7 @@ static int authority_setup(void **state)
     authority_issue(ca, dir, WIRE_ROLE_SERVER, "east", "second");
     authority_issue(ca, dir, WIRE_ROLE_WORKER, "west", "worker");
     authority_issue(ca, dir, WIRE_ROLE_OPERATOR, "west", "operator");
+    authority_issue(ca, dir, WIRE_ROLE_OPERATOR, "east", "at-home");
     pki_ca_close(ca);
     *state = dir;
     return 0;
@@ -883,21 +884,29 @@ static void guest_close(struct guest *g)
     buf_pool_destroy(g->pool);
 }
 
-/* Its terms are right, only it is the wrong one. */
-static void guest_meets(struct pair *p, const char *name, const char *part)
+/* Ask lane 0 of the first site; the answer must be a refusal that says @part. */
+static void guest_asks(struct pair *p, const char *name, uint16_t operation, json_t *fields,
+                       const char *part)
 {
-    json_t *fields = json_pack("{s:s, s:i, s:o, s:[]}", "site", "west", "lane", 0, "terms",
-                               node_between_to_json(&p->betweens[1], &p->sites[1]), "tables");
     struct guest g;
 
     guest_open(&g, p, name);
-    assert_int_equal(node_control_send(g.peer, g.pool, NODE_OP_MEET, 1, fields), OK);
+    assert_int_equal(node_control_send(g.peer, g.pool, operation, 1, fields), OK);
     json_decref(fields);
     owner_wait(&p->owners[0], &g.answered, &g.lost);
     if (strstr(g.text, part) == NULL) {
         fail_msg("%s: \"%s\" does not say \"%s\"", name, g.text, part);
     }
     guest_close(&g);
+}
+
+/* Its terms are right, only it is the wrong one. */
+static void guest_meets(struct pair *p, const char *name, const char *part)
+{
+    guest_asks(p, name, NODE_OP_MEET,
+               json_pack("{s:s, s:i, s:o, s:[]}", "site", "west", "lane", 0, "terms",
+                         node_between_to_json(&p->betweens[1], &p->sites[1]), "tables"),
+               part);
 }
 
 static void guest_reports(struct pair *p, const char *name)
@@ -928,6 +937,26 @@ static void guest_moves_in(struct pair *p, const char *name)
     guest_close(&g);
 }
 
+/* A table of another shape under the name that the site's own workers use would stop them. */
+static void test_only_workers_of_the_site_itself_make_its_tables(void **state)
+{
+    struct pair *p = pair_new(*state);
+    struct table_schema schema = crew_schema(1);
+
+    pair_start(p);
+    guest_asks(p, "at-home", NODE_OP_TABLE, node_schema_to_json(&schema),
+               "operation table is not for the role operator");
+    guest_asks(p, "worker", NODE_OP_TABLE, node_schema_to_json(&schema),
+               "your certificate is for site west, and this is site east");
+    guest_asks(p, "worker", NODE_OP_JOIN, json_pack("{s:i, s:[]}", "rank", 0, "tables"),
+               "your certificate is for site west");
+    guest_asks(p, "worker", NODE_OP_STATUS, json_object(), "your certificate is for site west");
+    guest_asks(p, "operator", NODE_OP_SAVE, json_object(), "your certificate is for site west");
+    guest_asks(p, "operator", 99, json_object(), "not known here");
+    assert_int_equal(number_of(owner_ask(&p->owners[0], 0), "operations_refused"), 6);
+    pair_close(p);
+}
+
 /* The mirror session of the real site stays as it is. */
 static void test_nobody_else_can_speak_for_a_site(void **state)
 {
@@ -935,9 +964,9 @@ static void test_nobody_else_can_speak_for_a_site(void **state)
 
     pair_start(p);
     pair_wait_up(p, 0);
-    guest_meets(p, "worker", "not known here");
-    guest_meets(p, "operator", "not known here");
-    guest_meets(p, "second", "not known here");
+    guest_meets(p, "worker", "operation meet is not for the role worker");
+    guest_meets(p, "operator", "operation meet is not for the role operator");
+    guest_meets(p, "second", "operation meet is for the role server of another site");
     guest_meets(p, "north", "site north is not in the list of site east");
     guest_reports(p, "worker");
     guest_reports(p, "operator");
@@ -963,6 +992,7 @@ int main(void)
         cmocka_unit_test(test_a_site_of_another_version_is_named_with_both_versions),
         cmocka_unit_test(test_a_site_of_another_version_is_told_so_and_harms_nobody),
         cmocka_unit_test(test_sites_meet_with_certificates_of_servers),
+        cmocka_unit_test(test_only_workers_of_the_site_itself_make_its_tables),
         cmocka_unit_test(test_nobody_else_can_speak_for_a_site),
     };
 

@@ -14,6 +14,7 @@
 enum server_step {
     SERVER_OPEN,  /* Make what the lane needs. */
     SERVER_BUILD, /* Load the checkpoint, and listen. */
+    SERVER_BEGIN, /* Write which training it is. */
     SERVER_TELL,  /* The first lane: tell where all are. */
     SERVER_LOOK,  /* Is there something to keep? */
     SERVER_SAVE,  /* Keep it. */
@@ -31,9 +32,10 @@ struct server_call {
     bool busy; /* The owner's: not answered yet. */
     enum err rc;
     struct err_text text;
-    bool worth;     /* SERVER_LOOK: there is something to keep, */
-    uint64_t clock; /* and of which clock. */
-    json_t *status; /* SERVER_STATUS. */
+    bool store_failed; /* .rc is because of the store. */
+    bool worth;        /* SERVER_LOOK: there is something to keep, */
+    uint64_t clock;    /* and of which clock. */
+    json_t *status;    /* SERVER_STATUS. */
     void (*done)(uint32_t index, struct json_t *status, void *user);
     void *user;
 };
@@ -55,6 +57,7 @@ struct server_lane {
     struct net_transport *transport; /* One of them. */
     struct store *store;
     struct node_lane *node;
+    struct node_lane_history history; /* Written by SERVER_BUILD. */
     struct loop_timer leaving;
     int64_t leave_until_ns;
     uint64_t incarnation;
@@ -73,6 +76,8 @@ struct node_server {
     struct err_text text;
     enum err kept_rc; /* Of the last checkpoint. */
     struct err_text kept_text;
+    uint64_t history; /* Of all lanes; known after SERVER_BUILD. */
+    bool store_failed; /* .kept_rc is because of the store. */
     bool worth;
     uint64_t clock;
     bool told;
@@ -82,6 +87,11 @@ struct node_server {
     uint32_t lanes_count;
     struct server_lane *lanes;
 };
+
+/* Do the lanes, as they were built, belong together, and to the site's other servers? Then their
+ * common history is in s->history. ERR_CORRUPT with a text that says which does not, and what to
+ * do; ERR_IO without randomness. */
+MUST_USE enum err server_history_check(struct node_server *s, struct err_text *text);
 
 /* On the lane's thread: what a call says; the answer may follow later. The second releases all that
  * is there, and answers nothing. */

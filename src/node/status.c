@@ -73,6 +73,14 @@ static json_t *status_member(struct node_lane *l, const struct node_session *s)
         status_put(out, "held", (json_int_t)s->held_count);
         (void)json_object_set_new(out, "held_for", json_string(status_held(s)));
     }
+    if (l->save_failures > 0) {
+        status_put(out, "unsafe_frames", (json_int_t)s->unacked_frames);
+    }
+    if (l->save_failures > 0 && (s->unacked_frames >= LIMIT_WINDOW_FRAMES ||
+                                 s->unacked_bytes + LIMIT_CHUNK_BYTES > s->window_bytes)) {
+        (void)json_object_set_new(out, "waits_for_store", json_true());
+    }
+    status_put(out, "nonfinite_elements", (json_int_t)s->nonfinite);
     status_put(out, "behind_chunks", (json_int_t)s->dirty_count);
     status_put(out, "unacked_bytes", (json_int_t)stats.unacked_bytes);
     status_put(out, "silent_ms", (json_int_t)(stats.silent_ns / 1000000));
@@ -136,6 +144,40 @@ static json_t *status_missing_ranks(const struct node_lane *l)
     return missing;
 }
 
+/* What was refused, by reason: only what there was. */
+
+static void status_reason(json_t *out, const char *key, const char *reason,
+                          const struct obs_counter *counter)
+{
+    json_t *reasons = json_object_get(out, key);
+    json_int_t count = (json_int_t)obs_counter_value(counter);
+
+    if (count > 0 && reasons == NULL) {
+        reasons = json_object();
+        (void)json_object_set_new(out, key, reasons);
+    }
+    if (count > 0) {
+        (void)json_object_set_new(reasons, reason, json_integer(count));
+    }
+}
+
+static void status_refusals(struct node_lane *l, const struct net_counters *net, json_t *out)
+{
+    for (int i = 1; i < NODE_REFUSALS; i++) {
+        status_reason(out, "refused_updates", wire_late_name((enum wire_late)i),
+                      l->counters.refused[i]);
+    }
+    for (int i = 1; i < WIRE_REASON_COUNT; i++) {
+        status_reason(out, "refused_frames", wire_reason_name((enum wire_reason)i),
+                      net->refused[i]);
+    }
+    for (int i = 0; i < NET_EXPELS; i++) {
+        status_reason(out, "expelled", net_expel_name((enum net_expel)i), net->expelled[i]);
+    }
+    status_reason(out, "refused_peers", "strangers", net->strangers_refused);
+    status_reason(out, "refused_peers", "hellos", net->hellos_refused);
+}
+
 static void status_counts(struct node_lane *l, json_t *out)
 {
     struct node_lane_stats stats;
@@ -151,33 +193,59 @@ static void status_counts(struct node_lane *l, json_t *out)
                   (json_int_t)stats.checkpoints, "held_frames", (json_int_t)stats.held_frames,
                   "kept_elements", (json_int_t)stats.kept_elements, "table_bytes",
                   (json_int_t)stats.table_bytes, "pool_bytes", (json_int_t)stats.pool_bytes));
+    if (stats.kept_elements > 0) {
+        json_t *places = json_object();
+
+        for (int i = 0; i < NODE_PLACES; i++) {
+            status_put(places, node_place_of_sum_name((enum node_place_of_sum)i),
+                       (json_int_t)stats.nonfinite[i]);
+        }
+        (void)json_object_set_new(out, "nonfinite_elements", places);
+    }
+    status_put(out, "table_bytes_needed", (json_int_t)stats.table_bytes_needed);
+    status_put(out, "table_bytes_max", (json_int_t)stats.table_bytes_max);
+    status_put(out, "operations_refused", (json_int_t)stats.operations_refused);
     if (net_counters_init(&net, l->config.registry) == OK) {
         (void)json_object_update_new(
             out, json_pack("{s:I, s:I}", "sent_bytes",
                            (json_int_t)obs_counter_value(net.sent_bytes[NET_CONTROL]) +
                                (json_int_t)obs_counter_value(net.sent_bytes[NET_DATA]),
                            "received_bytes", (json_int_t)obs_counter_value(net.received_bytes)));
+        status_refusals(l, &net, out);
     }
 }
 
 static void status_checkpoint(const struct node_lane *l, json_t *out)
 {
     if (l->config.store != NULL) {
-        (void)json_object_set_new(out, "checkpoint",
-                                  json_pack("{s:I, s:I, s:b}", "number",
-                                            (json_int_t)(l->save_number - l->saving), "clock",
-                                            (json_int_t)l->saved_clock, "saving", (int)l->saving));
+        const struct manifest *m = &l->manifest;
+        json_t *checkpoint = json_pack(
+            "{s:I, s:I, s:b}", "number", (json_int_t)(m->count > 0 ? m->checkpoints[0].number : 0),
+            "clock", (json_int_t)l->saved_clock, "saving", (int)l->saving);
+
+        if (l->save_failures > 0) {
+            (void)json_object_update_new(
+                checkpoint,
+                json_pack("{s:I, s:s, s:f}", "failures", (json_int_t)l->save_failures, "error",
+                          l->save_fault, "failing_s",
+                          (double)(loop_now_ns(l->config.loop) - l->save_failing_ns) / 1e9));
+        }
+        (void)json_object_set_new(out, "checkpoint", checkpoint);
     }
 }
 
 static void status_first(struct node_lane *l, json_t *out)
 {
+    char history[NODE_HISTORY_BYTES];
+
     (void)json_object_set_new(out, "progress", node_report_status(l));
     (void)json_object_set_new(out, "lanes_known", json_integer(l->lanes_known));
     if (l->lanes_known < l->config.site.lanes) {
         (void)json_object_set_new(out, "lanes_missing", status_missing_lanes(l));
     }
     (void)json_object_set_new(out, "settings", node_site_to_json(&l->config.site));
+    node_history_print(l->history, history);
+    (void)json_object_set_new(out, "history", json_string(history));
 }
 
 /* While restoring the barrier knows nothing yet: the checkpoint does. */
@@ -208,6 +276,7 @@ struct json_t *node_lane_status(struct node_lane *l)
     const struct node_site *site = &l->config.site;
     int64_t deadline = sync_deadline(&l->sync);
     uint32_t left_away;
+    json_t *blames = node_blame_status(l);
     json_t *between = status_between(l);
     json_t *members = status_members(l, status_room(between), &left_away);
     json_t *out =
@@ -228,11 +297,19 @@ struct json_t *node_lane_status(struct node_lane *l)
         (void)json_object_set_new(out, "round_s",
                                   json_real((double)site->sync.deadline_ns / 1e9 - left_s));
     }
+    if (l->restoring && l->patience_until_ns > 0) {
+        (void)json_object_set_new(
+            out, "restoring_for_s",
+            json_real((double)(l->patience_until_ns - loop_now_ns(l->config.loop)) / 1e9));
+    }
     if (l->restoring && l->roster) {
         (void)json_object_set_new(out, "missing_ranks", status_missing_ranks(l));
     }
     status_counts(l, out);
     status_checkpoint(l, out);
+    if (blames != NULL) {
+        (void)json_object_set_new(out, "broke_rules", blames);
+    }
     if (node_lane_sift(l) != NULL) {
         struct node_sift_state sifted = node_sift_state(&l->sift);
 

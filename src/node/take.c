@@ -11,6 +11,7 @@
 #include "wire/rows.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Out of buffers: look again in a moment. */
@@ -31,6 +32,53 @@ static enum err node_take_refused(struct node_session *s, const struct wire_head
     }
     net_peer_ack(s->peer, header->sequence);
     return OK;
+}
+
+/* It is no member any more. */
+static void node_take_out(struct node_session *s)
+{
+    if (s->rank != NODE_RANK_ANY && s->lane->by_rank[s->rank] == s) {
+        node_exec_leave(s->lane, s->rank);
+    }
+    s->state = NODE_OUT;
+    s->told = true;
+}
+
+/* A clock that no correct worker can have reached: it is out. */
+static enum err node_take_ahead(struct node_session *s, const struct wire_header *header,
+                                uint64_t allowed)
+{
+    struct node_lane *l = s->lane;
+    char text[LIMIT_REASON_BYTES];
+
+    (void)snprintf(text, sizeof(text),
+                   "it sent %s of clock %" PRIu64 ", and %s allows clock %" PRIu64
+                   " now, or %d more that wait",
+                   header->type == WIRE_CLOCK ? "the end" : "a frame", header->clock,
+                   l->config.site.sync.policy->name, allowed, (int)LIMIT_CLOCKS_AHEAD);
+    (void)node_take_refused(s, header, WIRE_LATE_AHEAD, allowed);
+    node_take_out(s);
+    net_peer_expel(s->peer, NET_EXPEL_AHEAD, text);
+    return OK;
+}
+
+/* What the barrier refused. */
+static enum err node_take_verdict(struct node_session *s, const struct wire_header *header,
+                                  const struct sync_action *verdict)
+{
+    if (verdict->reason == SYNC_AHEAD) {
+        return node_take_ahead(s, header, verdict->clock);
+    }
+    return node_take_refused(s, header,
+                             verdict->reason == SYNC_LATE ? WIRE_LATE_LATE : WIRE_LATE_NOT_MEMBER,
+                             verdict->clock);
+}
+
+/* A frame that cannot be what it says it is. The worker is told which clock would count. */
+static enum err node_take_wrong(struct node_session *s, const struct wire_header *header,
+                                uint32_t index, int reason)
+{
+    return node_take_refused(s, header, reason, sync_open_clock(&s->lane->sync, index, s->rank));
 }
 
 /* Offer an update to the barrier and settle what becomes of the frame. */
@@ -60,9 +108,7 @@ static enum err node_take_update(struct node_session *s, const struct wire_heade
         node_claim_acknowledge(s, header->sequence, index, header->clock);
         return OK;
     case SYNC_REFUSE:
-        return node_take_refused(
-            s, header, verdict.reason == SYNC_LATE ? WIRE_LATE_LATE : WIRE_LATE_NOT_MEMBER,
-            verdict.clock);
+        return node_take_verdict(s, header, &verdict);
     default:
         return ERR_AGAIN;
     }
@@ -100,7 +146,10 @@ static enum err node_take_packed(struct node_session *s, const struct node_item 
     if (l->sift.coder == NULL ||
         node_sift_decode(&l->sift, push->chunk.codec, push->chunk.payload,
                          push->chunk.payload_bytes, elements, &plain) != OK) {
-        return node_take_refused(s, item->header, WIRE_LATE_SHAPE, 0);
+        bool finite = l->sift.coder == NULL || !codec_was_not_finite(l->sift.coder);
+
+        return node_take_wrong(s, item->header, index,
+                               finite ? WIRE_LATE_SHAPE : WIRE_LATE_NOT_FINITE);
     }
     if (table_accum_prepare(a, schema, push->chunk.chunk, l->pool, false) != OK) {
         return node_take_later(s);
@@ -136,12 +185,12 @@ static enum err node_take_push(struct node_session *s, const struct node_item *i
     }
     if (index == TABLE_STORE_NONE ||
         push.chunk.payload_bytes != table_store_elements(l->tables, index) * 4) {
-        return node_take_refused(s, item->header, WIRE_LATE_SHAPE, 0);
+        return node_take_wrong(s, item->header, index, WIRE_LATE_SHAPE);
     }
     p.values = node_floats(push.chunk.payload, push.chunk.payload_bytes, l->scratch);
     p.weight = push.chunk.weight;
     if (!table_finite(p.values, push.chunk.payload_bytes / 4)) {
-        return node_take_refused(s, item->header, WIRE_LATE_NOT_FINITE, 0);
+        return node_take_wrong(s, item->header, index, WIRE_LATE_NOT_FINITE);
     }
     if (l->chunks[index]->accum.sum == NULL) {
         rc = node_take_own(l, item, push.chunk.payload_bytes, &p.own);
@@ -175,14 +224,14 @@ static enum err node_take_rows_push(struct node_session *s, const struct node_it
     if (index == TABLE_STORE_NONE || rows.codec != WIRE_CODEC_F32 || rows.width != schema->width ||
         !table_has_rows(schema) ||
         !table_rows_valid(schema, item->header->chunk, rows.rows, rows.count)) {
-        return node_take_refused(s, item->header, WIRE_LATE_SHAPE, 0);
+        return node_take_wrong(s, item->header, index, WIRE_LATE_SHAPE);
     }
     p.values = node_floats(rows.values, rows.values_bytes, l->scratch);
     p.rows = rows.rows;
     p.row_count = rows.count;
     p.weight = rows.weight;
     if (!table_finite(p.values, rows.count * rows.width)) {
-        return node_take_refused(s, item->header, WIRE_LATE_NOT_FINITE, 0);
+        return node_take_wrong(s, item->header, index, WIRE_LATE_NOT_FINITE);
     }
     if (table_accum_prepare(&l->chunks[index]->accum, schema, item->header->chunk, l->pool,
                             false) != OK) {
@@ -220,11 +269,8 @@ static enum err node_take_clock(struct node_session *s, const struct node_item *
     if (rc != OK) {
         return rc;
     }
-    if (event.clock != 0 && verdict.type == SYNC_WAIT) {
-        return ERR_AGAIN;
-    }
     if (event.clock != 0 && verdict.type == SYNC_REFUSE) {
-        return node_take_refused(s, item->header, WIRE_LATE_NOT_MEMBER, verdict.clock);
+        return node_take_verdict(s, item->header, &verdict);
     }
     if (l->ack == NODE_ACK_STORED && clock.clock > l->saved_clock) {
         node_claim_make(s, item->header->sequence, TABLE_STORE_NONE, clock.clock, &l->clock_claims);
@@ -246,10 +292,7 @@ static enum err node_take_may_read(struct node_session *s, const struct wire_hea
     if (rc == OK && verdict.type == SYNC_WAIT) {
         rc = ERR_AGAIN;
     }
-    if (*refused_out) {
-        return node_take_refused(s, header, WIRE_LATE_NOT_MEMBER, verdict.clock);
-    }
-    return rc;
+    return *refused_out ? node_take_verdict(s, header, &verdict) : rc;
 }
 
 /* Do other sites allow it too? Of rows, only those that are asked for count. */
@@ -345,7 +388,7 @@ static enum err node_take_pull(struct node_session *s, const struct node_item *i
         bool refused;
 
         if (index == TABLE_STORE_NONE) {
-            return node_take_refused(s, item->header, WIRE_LATE_SHAPE, 0);
+            return node_take_wrong(s, item->header, index, WIRE_LATE_SHAPE);
         }
         rc = node_take_pull_one(s, item->header, index, &refused);
         if (rc != OK || refused) {
@@ -375,7 +418,7 @@ static enum err node_take_rows_pull(struct node_session *s, const struct node_it
     schema = table_store_schema(l->tables, rows.table);
     if (index == TABLE_STORE_NONE || rows.width != schema->width || !table_has_rows(schema) ||
         !table_rows_valid(schema, item->header->chunk, rows.rows, rows.count)) {
-        return node_take_refused(s, item->header, WIRE_LATE_SHAPE, 0);
+        return node_take_wrong(s, item->header, index, WIRE_LATE_SHAPE);
     }
     rc = node_take_may_read(s, item->header, index, &refused);
     if (rc != OK || refused) {

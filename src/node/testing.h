@@ -35,6 +35,7 @@ struct testing_site {
     uint64_t lives;
     uint16_t streams;         /* Of each worker; zero: one. */
     uint64_t in_flight_bytes; /* Of each lane; zero: its own idea. */
+    uint64_t table_bytes[TESTING_LANES]; /* That tables may need; zero: no limit. */
 };
 
 static inline struct node_site testing_site_of(const char *barrier, uint64_t staleness,
@@ -68,6 +69,7 @@ static inline void testing_lane_start_at(struct testing_site *t, uint32_t number
         .listen = *listen,
         .store = t->store,
         .in_flight_bytes = t->in_flight_bytes,
+        .table_bytes = t->table_bytes[number],
     };
     struct err_text text = {""};
     struct node_place place;

@@ -23,6 +23,21 @@ void node_worker_notice(struct node_worker *w, const char *fmt, ...)
     }
 }
 
+void node_worker_over(struct node_worker *w, const char *table, uint64_t clock, uint32_t count,
+                      const char *what)
+{
+    uint64_t before = w->nonfinite;
+
+    w->nonfinite += count;
+    /* A higher bit than before is set. */
+    if ((before ^ w->nonfinite) > before) {
+        node_worker_notice(w,
+                           "table %s, clock %" PRIu64 ": %s would make %" PRIu32
+                           " elements infinite: they keep their values (%" PRIu64 " so far)",
+                           table, clock, what, count, w->nonfinite);
+    }
+}
+
 struct node_link *node_worker_link_of(struct node_worker *w, uint16_t table, uint32_t chunk)
 {
     uint32_t shard = table_chunk_shard(table, chunk, w->site.shards);
@@ -361,9 +376,22 @@ const struct node_site *node_worker_site(const struct node_worker *w)
     return w->site_known ? &w->site : NULL;
 }
 
+uint64_t node_worker_lost_from(struct node_worker *w)
+{
+    uint64_t from = w->lost_from;
+
+    w->lost_from = 0;
+    return from;
+}
+
 uint64_t node_worker_rebases(const struct node_worker *w)
 {
     return w->rebases;
+}
+
+uint64_t node_worker_nonfinite(const struct node_worker *w)
+{
+    return w->nonfinite;
 }
 
 uint64_t node_worker_refused(const struct node_worker *w)

@@ -171,6 +171,11 @@ uint64_t node_worker_clock_now(const struct node_worker *w); /* Being computed; 
 const struct node_site *
 node_worker_site(const struct node_worker *w); /* NULL before it is known. */
 uint64_t node_worker_rebases(const struct node_worker *w);
+/* The first clock of this worker that a restarted lane does not have and will not get any more, of
+ * all rebases since the last call; 0: none is known. */
+uint64_t node_worker_lost_from(struct node_worker *w);
+/* Elements that kept their value, because an addition here would have made them infinite. */
+uint64_t node_worker_nonfinite(const struct node_worker *w);
 uint64_t node_worker_refused(const struct node_worker *w); /* Updates, other than for being late. */
 
 /* What was sent to a lane and received from it so far, over all sessions; zeros if there is no such

@@ -53,11 +53,13 @@ static enum err copy_apply(struct node_worker *w, uint32_t index, const struct w
 {
     const struct table_schema *schema = &w->tables[b->chunk.table]->schema;
 
-    (void)table_apply_run(&schema->apply, b->chunk.clock,
-                          table_accum_scale(schema->combine, b->chunk.weight),
-                          table_store_values(w->copy, index), table_store_state(w->copy, index),
-                          node_floats(b->chunk.payload, b->chunk.payload_bytes, w->scratch),
-                          b->chunk.payload_bytes / 4);
+    uint32_t over = table_apply_run(
+        &schema->apply, b->chunk.clock, table_accum_scale(schema->combine, b->chunk.weight),
+        table_store_values(w->copy, index), table_store_state(w->copy, index),
+        node_floats(b->chunk.payload, b->chunk.payload_bytes, w->scratch),
+        b->chunk.payload_bytes / 4);
+
+    node_worker_over(w, schema->name, b->chunk.clock, over, "the sum of a round");
     return OK;
 }
 
@@ -72,10 +74,12 @@ static enum err copy_apply_packed(struct node_worker *w, uint32_t index,
                          elements, &plain) != OK) {
         return ERR_PEER;
     }
-    (void)node_sift_apply(schema, b->chunk.clock,
-                          table_accum_scale(schema->combine, b->chunk.weight), &plain,
-                          table_store_values(w->copy, index), table_store_state(w->copy, index),
-                          NULL, w->scratch, elements);
+    node_worker_over(w, schema->name, b->chunk.clock,
+                     node_sift_apply(schema, b->chunk.clock,
+                                     table_accum_scale(schema->combine, b->chunk.weight), &plain,
+                                     table_store_values(w->copy, index),
+                                     table_store_state(w->copy, index), NULL, w->scratch, elements),
+                     "the sum of a round");
     return OK;
 }
 
@@ -320,6 +324,19 @@ void node_copy_forget_asked(struct node_link *k)
     k->asked = NULL;
     k->asked_size = 0;
     k->asked_count = 0;
+}
+
+void node_copy_shift(struct node_link *k, uint32_t first, uint32_t count)
+{
+    uint32_t end = first + count < k->asked_size ? first + count : k->asked_size;
+
+    for (uint32_t i = first; i < end; i++) {
+        k->asked_count -= k->asked[i];
+    }
+    if (first < k->asked_size) {
+        memmove(k->asked + first, k->asked + end, k->asked_size - end);
+        k->asked_size -= end - first;
+    }
 }
 
 /* A server that restarted asks for chunks of our copy. */

@@ -505,3 +505,20 @@ void node_feed_close(struct node_worker *w)
         mem_free(LIST_ENTRY(link, struct node_parent, link));
     }
 }
+
+void node_feed_shift(struct node_link *k, uint32_t first, uint32_t count)
+{
+    struct node_feeding *f = &k->feed;
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < f->count; i++) {
+        struct node_due due = *feed_due_at(f, i);
+
+        if (due.index >= first && due.index < first + count) {
+            continue; /* Nothing of that table is due any more. */
+        }
+        due.index -= due.index >= first + count ? count : 0;
+        *feed_due_at(f, kept++) = due;
+    }
+    f->count = kept;
+}

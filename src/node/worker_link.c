@@ -289,6 +289,20 @@ static void link_site_again(struct node_call *call, enum err rc, const json_t *f
 
 /* Joining. */
 
+/* Nothing can go on without that lane. */
+static void link_refused(struct node_link *k, enum err rc, const char *text)
+{
+    struct node_worker *w = k->worker;
+    struct list *next;
+
+    k->state = LINK_MET;
+    node_worker_notice(w, "lane %u does not let us in: %s", k->number, text);
+    for (struct list *link = w->tasks.next; link != &w->tasks; link = next) {
+        next = link->next;
+        node_task_end(w, LIST_ENTRY(link, struct node_op_state, link), rc, text);
+    }
+}
+
 static void link_joined(struct node_call *call, enum err rc, const json_t *fields,
                         const struct err_text *text)
 {
@@ -304,18 +318,18 @@ static void link_joined(struct node_call *call, enum err rc, const json_t *field
                      !node_json_u64(fields, "window", INT64_MAX, LIMIT_WINDOW_BYTES, &window))) {
         rc = ERR_MALFORMED;
     }
-    if (rc != OK) {
-        struct list *next;
-
-        k->state = LINK_MET;
-        node_worker_notice(w, "lane %u does not let us in: %s", k->number, text->text);
-        for (struct list *link = w->tasks.next; link != &w->tasks; link = next) {
-            next = link->next;
-            node_task_end(w, LIST_ENTRY(link, struct node_op_state, link), rc, text->text);
-        }
+    if (rc == ERR_NOMEM && ++k->joins_failed < WORKER_MEMORY_TRIES) {
+        node_link_join(k, k->resuming);
         return;
     }
+    if (rc != OK) {
+        link_refused(k, rc == ERR_NOMEM ? ERR_TOO_BIG : rc, text->text);
+        return;
+    }
+    k->joins_failed = 0;
     if (k->resuming && !resumed) {
+        k->counted_known = node_json_u64(fields, "counted", INT64_MAX, UINT64_MAX, &k->counted) &&
+                           k->counted != UINT64_MAX;
         /* What was sent meanwhile, in the hope to go on, must not count: ask again as who we are.
          */
         node_link_join(k, false);
@@ -331,8 +345,12 @@ static void link_joined(struct node_call *call, enum err rc, const json_t *field
     }
     if (w->in && !resumed) {
         w->rebases++;
+        if (k->counted_known && (w->lost_from == 0 || k->counted + 1 < w->lost_from)) {
+            w->lost_from = k->counted + 1;
+        }
         node_worker_notice(w, "lane %u: in again from clock %" PRIu64, k->number, entry);
     }
+    k->counted_known = false;
     if (resumed && k->clock_said > 0) {
         node_link_say_clock(k, k->clock_said); /* It may have been lost with the server. */
     } else if (!resumed && k->entry < w->floor) {

@@ -213,6 +213,42 @@ enum {
     TASK_TABLE_LOOKING
 };
 
+/* There was no memory, here or at a lane: that may pass, so it is tried some times before it is
+ * final. */
+static bool task_table_tries(struct node_op_state *t, enum err rc)
+{
+    return rc == ERR_NOMEM && ++t->failed < WORKER_MEMORY_TRIES;
+}
+
+static void task_table_back(struct node_call *call, enum err rc, const json_t *fields,
+                            const struct err_text *text)
+{
+    (void)call;
+    (void)rc;
+    (void)fields;
+    (void)text;
+}
+
+/* Lanes that have made a table take it back, unless others use it: else those who come later would
+ * find a table that some lanes refuse. */
+static void task_table_fail(struct node_worker *w, struct node_op_state *t, int32_t id, enum err rc,
+                            const char *text)
+{
+    bool opened = id >= 0 && w->tables[id] != NULL && w->tables[id]->open;
+
+    for (uint32_t i = 0; i < w->links_count && id >= 0 && !opened; i++) {
+        if (node_link_call(w->links[i], NODE_OP_DROP, json_pack("{s:s}", "name", t->schema.name),
+                           task_table_back, NULL) != OK) {
+            node_worker_notice(w, "table %s: no memory to tell lane %u that it is not used",
+                               t->schema.name, i);
+        }
+    }
+    if (id >= 0 && !opened) {
+        node_worker_forget(w, (uint16_t)id);
+    }
+    node_task_end(w, t, rc == ERR_NOMEM ? ERR_TOO_BIG : rc, text);
+}
+
 static void task_table_there(struct node_call *call, enum err rc, const json_t *fields,
                              const struct err_text *text)
 {
@@ -223,11 +259,21 @@ static void task_table_there(struct node_call *call, enum err rc, const json_t *
     if (t == NULL) {
         return;
     }
+    if (w->tables[t->table] == NULL) { /* Another operation failed to open it meanwhile. */
+        node_task_end(w, t, ERR_CANCELLED, "the table could not be opened at all lanes");
+        return;
+    }
     if (rc == OK && !node_json_u64(fields, "changed", UINT32_MAX, 0, &changed)) {
         rc = ERR_MALFORMED;
     }
+    if (task_table_tries(t, rc)) {
+        rc = node_link_table(call->on, t->table, task_table_there, t->op);
+        if (rc == OK) {
+            return;
+        }
+    }
     if (rc != OK) {
-        node_task_end(w, t, rc, text->text);
+        task_table_fail(w, t, t->table, rc, text->text[0] != '\0' ? text->text : NULL);
         return;
     }
     /* A lane that has not let us in sends nothing yet: it is asked again when it has. */
@@ -258,7 +304,8 @@ static void task_table_named(struct node_call *call, enum err rc, const json_t *
 {
     struct node_worker *w = call->on->worker;
     struct node_op_state *t = task_of(w, call->user);
-    uint64_t id = 0;
+    struct err_text own = *text;
+    uint64_t id = TABLE_COUNT_MAX;
 
     if (t == NULL) {
         return;
@@ -267,12 +314,16 @@ static void task_table_named(struct node_call *call, enum err rc, const json_t *
         rc = ERR_MALFORMED;
     }
     if (rc == OK) {
-        rc = node_worker_open(w, (uint16_t)id, &t->schema);
+        rc = node_worker_open(w, (uint16_t)id, &t->schema, &own);
     }
     if (rc == OK) {
         task_table_tell(w, t, (uint16_t)id);
+    } else if (task_table_tries(t, rc)) {
+        t->step = TASK_TABLE_MAKE;
+        node_worker_progress(w);
     } else {
-        node_task_end(w, t, rc, text->text[0] != '\0' ? text->text : NULL);
+        task_table_fail(w, t, id < TABLE_COUNT_MAX ? (int32_t)id : -1, rc,
+                        own.text[0] != '\0' ? own.text : NULL);
     }
 }
 
@@ -369,7 +420,7 @@ void node_task_table_again(struct node_link *k)
         struct node_op_state *t = LIST_ENTRY(link, struct node_op_state, link);
 
         next = link->next;
-        if (t->kind != TASK_TABLE || t->step != TASK_TABLE_OPENING) {
+        if (t->kind != TASK_TABLE || t->step != TASK_TABLE_OPENING || w->tables[t->table] == NULL) {
             continue;
         }
         t->remaining++;
@@ -413,7 +464,8 @@ static void task_run_table(struct node_worker *w, struct node_op_state *t)
         }
         return;
     }
-    if (t->step == TASK_TABLE_OPENING && t->remaining == 0 && task_table_whole(w, t->table)) {
+    if (t->step == TASK_TABLE_OPENING && t->remaining == 0 && w->tables[t->table] != NULL &&
+        task_table_whole(w, t->table)) {
         w->tables[t->table]->open = true;
         t->op->value = t->table;
         node_task_end(w, t, OK, NULL);

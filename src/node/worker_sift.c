@@ -72,7 +72,8 @@ static void sift_fold(struct node_worker *w, uint16_t table, uint32_t chunk, con
         w->config.witness->made(table, chunk, w->clock, update, elements, w->config.user);
     }
     h->used = true;
-    (void)node_sift_fold(h->floats, update, elements);
+    node_worker_over(w, t->schema.name, w->clock, node_sift_fold(h->floats, update, elements),
+                     "an update");
 }
 
 static enum err sift_chunk(struct node_worker *w, uint16_t table, uint32_t chunk, float threshold,

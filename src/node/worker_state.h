@@ -23,7 +23,9 @@ enum {
     WORKER_POLL_MS = 5,
     WORKER_SAVE_MS = 200,
     WORKER_HURRY_MS = 2000,
-    WORKER_CALLS_MAX = 64, /* Under way at once on one link. */
+    WORKER_CALLS_MAX = 64,      /* Under way at once on one link. */
+    WORKER_CHUNKS_RESERVED = 4, /* Buffers for each lane. */
+    WORKER_MEMORY_TRIES = 8,    /* Of what failed for want of memory, before that is final. */
 };
 
 /* What a peer of a worker is: the peer's user begins with it. */
@@ -99,16 +101,19 @@ struct node_link {
     struct net_peer *peer; /* NULL while there is no session. */
     struct net_meter meter;
     enum node_link_state state;
-    bool resumable;   /* Was in, in this session. */
-    bool was_in;      /* What the copy has of this lane is no longer as it began. */
-    bool begun;       /* Others have let us in: the site is not at its start. */
-    bool resuming;    /* Asked to go on where it was. */
-    bool join_due;    /* There was no memory to ask. */
-    bool reads_due;   /* Some of .requests are to be made again. */
-    int64_t asked_ns; /* When it was asked to let us in. */
-    int64_t in_ns;    /* When it did. */
-    int64_t up_ns;    /* When it was reached last; at first: when we began to try. */
-    uint64_t entry;   /* First clock that counts here. */
+    bool resumable;        /* Was in, in this session. */
+    bool was_in;           /* What the copy has of this lane is no longer as it began. */
+    bool begun;            /* Others have let us in: the site is not at its start. */
+    bool resuming;         /* Asked to go on where it was. */
+    bool join_due;         /* There was no memory to ask. */
+    uint32_t joins_failed; /* In a row, because the lane had no memory. */
+    bool reads_due;        /* Some of .requests are to be made again. */
+    int64_t asked_ns;      /* When it was asked to let us in. */
+    int64_t in_ns;         /* When it did. */
+    int64_t up_ns;         /* When it was reached last; at first: when we began to try. */
+    uint64_t entry;        /* First clock that counts here. */
+    uint64_t counted; /* What the lane has of us after a restart, if we cannot go on from there. */
+    bool counted_known;
     uint64_t advanced;
     uint64_t advanced_seen[LIMIT_STREAMS_PER_PEER];
     bool advanced_any;
@@ -158,6 +163,7 @@ struct node_op_state {
     uint32_t cursor;    /* Next chunk or place. */
     uint32_t remaining; /* Answers still to come. */
     uint32_t step;
+    uint32_t failed; /* So often there was no memory for it. */
     uint64_t clock;
     struct table_schema schema;
     uint64_t lowest;
@@ -238,7 +244,9 @@ struct node_worker {
     uint64_t number; /* Of the last update. */
     uint32_t next_call;
     uint64_t rebases;
+    uint64_t lost_from; /* As in node_worker_lost_from(). */
     uint64_t refused;
+    uint64_t nonfinite; /* Elements that kept their value: see node_worker_over(). */
     struct list tasks;
     struct list finished; /* Operations whose owner must be called. */
     struct list free_tasks;
@@ -259,10 +267,15 @@ struct node_worker {
     float *scratch; /* One chunk of the widest table, and as many row numbers. */
     uint32_t *scratch_rows;
     uint32_t scratch_elements;
+    uint32_t reserved_elements; /* Of the chunks that buffers are reserved for. */
 };
 
 /* worker.c */
 void node_worker_notice(struct node_worker *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* @count elements of a table kept their value, because @what would have made them infinite or not a
+ * number. People hear of it at the first and whenever there are twice as many. */
+void node_worker_over(struct node_worker *w, const char *table, uint64_t clock, uint32_t count,
+                      const char *what);
 struct node_link *node_worker_link_of(struct node_worker *w, uint16_t table, uint32_t chunk);
 /* Something has changed: let operations go on. */
 void node_worker_progress(struct node_worker *w);
@@ -304,9 +317,12 @@ void node_link_say_clock(struct node_link *k, uint64_t clock);
 bool node_link_clock_said(struct node_link *k); /* What was to be said is. */
 
 /* worker_table.c */
+/* ERR_EXISTS, ERR_NOMEM; @text says what to do. */
 MUST_USE enum err node_worker_open(struct node_worker *w, uint16_t id,
-                                   const struct table_schema *schema);
+                                   const struct table_schema *schema, struct err_text *text);
 void node_worker_close_tables(struct node_worker *w);
+/* Forget a table that could not be opened at all lanes. NULL tables are allowed. */
+void node_worker_forget(struct node_worker *w, uint16_t id);
 
 /* worker_copy.c */
 enum err node_copy_broadcast(struct node_link *k, const struct net_frame *frame);
@@ -317,6 +333,10 @@ void node_copy_flush(struct node_link *k);
 void node_copy_forget_asked(struct node_link *k);
 uint32_t node_copy_offers(struct node_link *k);
 void node_copy_reset(struct node_link *k);
+
+/* Chunks of the copy from @first on, @count of them, are no more: those behind move down. */
+void node_copy_shift(struct node_link *k, uint32_t first, uint32_t count);
+void node_feed_shift(struct node_link *k, uint32_t first, uint32_t count);
 
 /* worker_feed.c: broadcast by trees, as a child. */
 bool node_feed_tree(const struct node_worker *w);

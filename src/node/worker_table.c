@@ -1,6 +1,8 @@
 /* Tables as a worker has them: the copy, what is collected, the cache. */
 
+#include "base/figure.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "node/worker_state.h"
 
 #include <string.h>
@@ -25,10 +27,15 @@ static void table_free(struct node_worker_table *t)
     mem_free(t);
 }
 
+static uint64_t table_cache_bytes(const struct table_schema *schema)
+{
+    return table_elements(schema) * sizeof(float) + schema->rows * sizeof(uint64_t);
+}
+
 /* A cache of rows, if it fits; without it every read asks. */
 static void table_cache(struct node_worker *w, struct node_worker_table *t)
 {
-    uint64_t bytes = table_elements(&t->schema) * sizeof(float) + t->schema.rows * 8;
+    uint64_t bytes = table_cache_bytes(&t->schema);
 
     if (w->site.delivery != NODE_PULL || !table_has_rows(&t->schema) || bytes > w->cache_left ||
         w->site.sync.policy == &sync_tap) {
@@ -90,6 +97,25 @@ static enum err table_scratch(struct node_worker *w, const struct table_schema *
     return OK;
 }
 
+/* Buffers for some chunks on their way from and to each lane, before the first one goes: what is
+ * beyond them waits until these are free, if the system gives no more. */
+static enum err table_reserve(struct node_worker *w, const struct table_schema *schema)
+{
+    uint32_t elements = table_chunk_size(schema, 0);
+    uint64_t bytes = table_accum_bytes(elements), count = WORKER_CHUNKS_RESERVED * w->links_count;
+    struct buf_pool_stats stats;
+    enum err rc;
+
+    buf_pool_stats(w->config.pool, &stats);
+    if (elements <= w->reserved_elements ||
+        stats.bytes_reserved + 2 * count * bytes > stats.bytes_limit) {
+        return OK; /* There are such; or the pool's own limit is the narrower one. */
+    }
+    rc = buf_pool_reserve(w->config.pool, bytes, (uint32_t)count, 0);
+    w->reserved_elements = rc == OK ? elements : w->reserved_elements;
+    return rc;
+}
+
 static enum err table_held(struct node_worker_table *t)
 {
     t->held = mem_calloc(t->chunks, sizeof(*t->held));
@@ -102,18 +128,11 @@ static enum err table_held(struct node_worker_table *t)
     return t->held == NULL ? ERR_NOMEM : OK;
 }
 
-enum err node_worker_open(struct node_worker *w, uint16_t id, const struct table_schema *schema)
+static enum err table_fill(struct node_worker *w, uint16_t id, const struct table_schema *schema,
+                           struct node_worker_table *t)
 {
-    struct node_worker_table *t;
     enum err rc;
 
-    if (w->tables[id] != NULL) {
-        return table_schema_equal(schema, &w->tables[id]->schema) ? OK : ERR_EXISTS;
-    }
-    t = mem_zalloc(sizeof(*t));
-    if (t == NULL) {
-        return ERR_NOMEM;
-    }
     t->schema = *schema;
     t->plain = *schema;
     t->plain.combine = TABLE_SUM;
@@ -123,19 +142,86 @@ enum err node_worker_open(struct node_worker *w, uint16_t id, const struct table
     t->changed = mem_calloc(w->links_count, sizeof(*t->changed));
     rc = t->pushed == NULL || t->pending == NULL || t->changed == NULL ? ERR_NOMEM
                                                                        : table_scratch(w, schema);
+    if (rc == OK) {
+        rc = table_reserve(w, schema);
+    }
     if (rc == OK && node_sift_on(&w->sift)) {
         rc = table_held(t);
     }
     if (rc == OK && w->site.delivery == NODE_BROADCAST) {
         rc = table_copy(w, id, schema);
     }
+    return rc;
+}
+
+/* What a worker keeps of a table: its copy and what is held back of updates. */
+static uint64_t table_needs(const struct node_worker *w, const struct table_schema *schema)
+{
+    uint64_t planes =
+        node_sift_on(&w->sift) +
+        (w->site.delivery == NODE_BROADCAST ? 1 + table_apply_planes(&schema->apply) : 0);
+
+    return planes * table_elements(schema) * sizeof(float);
+}
+
+enum err node_worker_open(struct node_worker *w, uint16_t id, const struct table_schema *schema,
+                          struct err_text *text)
+{
+    struct node_worker_table *t;
+    struct text line;
+    char need[32];
+    enum err rc;
+
+    if (w->tables[id] != NULL) {
+        return table_schema_equal(schema, &w->tables[id]->schema)
+                   ? OK
+                   : err_text_set(text, ERR_EXISTS,
+                                  "table %s has the number of another table of this worker",
+                                  schema->name);
+    }
+    t = mem_zalloc(sizeof(*t));
+    rc = t == NULL ? ERR_NOMEM : table_fill(w, id, schema, t);
     if (rc != OK) {
         table_free(t);
-        return rc;
+        text_init_fixed(&line, need, sizeof(need));
+        figure_bytes(table_needs(w, schema), &line);
+        return err_text_set(text, rc,
+                            "table %s needs %s on worker %s, and the system does not give it that "
+                            "much memory: look at its limits (ulimit -v, control group), or make "
+                            "the table smaller",
+                            schema->name, need, w->config.identity.name);
     }
     table_cache(w, t);
     w->tables[id] = t;
     return OK;
+}
+
+void node_worker_forget(struct node_worker *w, uint16_t id)
+{
+    uint32_t first, count;
+
+    if (w->tables[id] == NULL) {
+        return;
+    }
+    if (w->tables[id]->cache != NULL) {
+        w->cache_left += table_cache_bytes(&w->tables[id]->schema);
+    }
+    table_free(w->tables[id]);
+    w->tables[id] = NULL;
+    if (w->copy == NULL) {
+        return;
+    }
+    table_store_drop(w->copy, id, &first, &count);
+    for (uint32_t i = first; i < first + count; i++) {
+        mem_free(w->copies[i].members);
+    }
+    memmove(w->copies + first, w->copies + first + count,
+            (size_t)(w->copies_count - first - count) * sizeof(*w->copies));
+    w->copies_count -= count;
+    for (uint32_t i = 0; i < w->links_count; i++) {
+        node_copy_shift(w->links[i], first, count);
+        node_feed_shift(w->links[i], first, count);
+    }
 }
 
 void node_worker_close_tables(struct node_worker *w)

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "plan/place_core.h"
+#include "plan/solver.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -128,8 +129,12 @@ enum err plan_place_do(struct plan_place_task *task)
 {
     struct plan_place_candidate *candidate = task->candidate;
     struct place_core c;
-    enum err rc = place_core_init(&c, task->problem, candidate->server, task->text);
+    enum err rc = plan_solver_load(task->text);
 
+    if (rc != OK) {
+        return rc;
+    }
+    rc = place_core_init(&c, task->problem, candidate->server, task->text);
     if (rc != OK) {
         return rc == ERR_NOT_FOUND ? OK : rc; /* Then it is not possible. */
     }

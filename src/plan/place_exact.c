@@ -9,8 +9,8 @@
 
 #include "base/mem.h"
 #include "plan/place_model.h"
+#include "plan/solver.h"
 
-#include <coin/Cbc_C_Interface.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,16 +30,16 @@ static enum exact_said exact_run(Cbc_Model *cbc, const struct plan_place_effort 
     char limit[32];
 
     (void)snprintf(limit, sizeof(limit), "%.3f", fmax(0.001, exact_left(effort)));
-    Cbc_setLogLevel(cbc, 0);
-    Cbc_setParameter(cbc, "presolve",
-                     "off"); /* CoinUtils 2.11 leaks there if there is no answer. */
-    Cbc_setParameter(cbc, "timeMode", "elapsed");
-    Cbc_setParameter(cbc, "seconds", limit);
-    (void)Cbc_solve(cbc);
-    if (Cbc_isProvenInfeasible(cbc)) {
+    plan_solver.Cbc_setLogLevel(cbc, 0);
+    plan_solver.Cbc_setParameter(cbc, "presolve",
+                                 "off"); /* CoinUtils 2.11 leaks there if there is no answer. */
+    plan_solver.Cbc_setParameter(cbc, "timeMode", "elapsed");
+    plan_solver.Cbc_setParameter(cbc, "seconds", limit);
+    (void)plan_solver.Cbc_solve(cbc);
+    if (plan_solver.Cbc_isProvenInfeasible(cbc)) {
         return EXACT_NO;
     }
-    return Cbc_bestSolution(cbc) != NULL ? EXACT_YES : EXACT_LATE;
+    return plan_solver.Cbc_bestSolution(cbc) != NULL ? EXACT_YES : EXACT_LATE;
 }
 
 /* A question: the paths that are left, and how much room each resource has. */
@@ -116,12 +116,12 @@ static void exact_rows(struct exact_question *q, Cbc_Model *cbc)
         for (uint32_t h = 0; h < plan_routes_hops(&q->core->routes, q->path[i]); h++) {
             if (q->row[resource[h]] < 0) {
                 q->row[resource[h]] = q->links++;
-                Cbc_addRow(cbc, "", 0, NULL, NULL, 'L', q->room[resource[h]]);
+                plan_solver.Cbc_addRow(cbc, "", 0, NULL, NULL, 'L', q->room[resource[h]]);
             }
         }
     }
     for (uint32_t f = 0; f < q->core->routes.flows; f++) {
-        Cbc_addRow(cbc, "", 0, NULL, NULL, 'E', 1);
+        plan_solver.Cbc_addRow(cbc, "", 0, NULL, NULL, 'E', 1);
     }
 }
 
@@ -145,7 +145,7 @@ static enum err exact_columns(struct exact_question *q, Cbc_Model *cbc)
         }
         index[hops] = q->links + (int)flow;
         value[hops] = 1;
-        Cbc_addCol(cbc, "", 0, 1, 0, 1, (int)hops + 1, index, value);
+        plan_solver.Cbc_addCol(cbc, "", 0, 1, 0, 1, (int)hops + 1, index, value);
     }
     mem_free(value);
     mem_free(index);
@@ -178,19 +178,20 @@ static bool exact_choice(const struct plan_routes *r, const uint32_t *path, uint
 static enum err exact_answer(struct exact_question *q, const struct plan_place_effort *effort,
                              enum exact_said *said_out, uint32_t *choice_out)
 {
-    Cbc_Model *cbc = Cbc_newModel();
+    Cbc_Model *cbc = plan_solver.Cbc_newModel();
     enum err rc;
 
     exact_rows(q, cbc);
     rc = exact_columns(q, cbc);
     if (rc == OK) {
         *said_out = exact_run(cbc, effort);
-        if (*said_out == EXACT_YES && !exact_choice(&q->core->routes, q->path, (uint32_t)q->columns,
-                                                    Cbc_bestSolution(cbc), choice_out)) {
+        if (*said_out == EXACT_YES &&
+            !exact_choice(&q->core->routes, q->path, (uint32_t)q->columns,
+                          plan_solver.Cbc_bestSolution(cbc), choice_out)) {
             *said_out = EXACT_LATE;
         }
     }
-    Cbc_deleteModel(cbc);
+    plan_solver.Cbc_deleteModel(cbc);
     return rc;
 }
 
@@ -256,30 +257,30 @@ static enum err exact_dollars(struct place_core *c, const struct plan_place_effo
         place_model_deinit(&m);
         return rc == OK ? ERR_NOMEM : rc;
     }
-    cbc = Cbc_newModel();
-    Cbc_loadProblem(cbc, m.columns, m.rows, m.start, m.index, m.value, NULL, m.most, m.cost,
-                    m.row_least, m.row_most);
+    cbc = plan_solver.Cbc_newModel();
+    plan_solver.Cbc_loadProblem(cbc, m.columns, m.rows, m.start, m.index, m.value, NULL, m.most,
+                                m.cost, m.row_least, m.row_most);
     for (uint32_t i = 0; i < c->routes.paths; i++) {
-        Cbc_setInteger(cbc, (int)i);
+        plan_solver.Cbc_setInteger(cbc, (int)i);
         path[i] = i;
     }
-    Cbc_setAllowableGap(cbc, PLACE_SAME);
+    plan_solver.Cbc_setAllowableGap(cbc, PLACE_SAME);
     if (below < INFINITY) {
-        Cbc_setCutoff(cbc, below / scale * (1 - PLACE_SAME));
+        plan_solver.Cbc_setCutoff(cbc, below / scale * (1 - PLACE_SAME));
     }
     said = exact_run(cbc, effort);
-    if (said == EXACT_YES &&
-        exact_choice(&c->routes, path, c->routes.paths, Cbc_bestSolution(cbc), choice)) {
+    if (said == EXACT_YES && exact_choice(&c->routes, path, c->routes.paths,
+                                          plan_solver.Cbc_bestSolution(cbc), choice)) {
         (void)exact_take(c, choice, candidate);
     }
     if (said == EXACT_NO) {
         candidate->bound = fmax(candidate->bound, below);
         candidate->proven = candidate->value <= below;
-    } else if (said == EXACT_YES && Cbc_isProvenOptimal(cbc)) {
-        candidate->bound = fmin(candidate->value, Cbc_getObjValue(cbc) * scale);
+    } else if (said == EXACT_YES && plan_solver.Cbc_isProvenOptimal(cbc)) {
+        candidate->bound = fmin(candidate->value, plan_solver.Cbc_getObjValue(cbc) * scale);
         candidate->proven = candidate->value <= candidate->bound * (1 + 1e-6);
     }
-    Cbc_deleteModel(cbc);
+    plan_solver.Cbc_deleteModel(cbc);
     mem_free(path);
     place_model_deinit(&m);
     return rc;

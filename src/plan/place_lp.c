@@ -8,8 +8,8 @@
 
 #include "base/mem.h"
 #include "plan/place_model.h"
+#include "plan/solver.h"
 
-#include <coin/Clp_C_Interface.h>
 #include <math.h>
 
 /* What a flow costs at least at these prices. */
@@ -56,27 +56,27 @@ static double lp_bound(const struct place_model *m, const double *dual, double *
 
 static enum err lp_solve(struct place_model *m, double *share_out, double *bound_out)
 {
-    Clp_Simplex *clp = Clp_newModel();
+    Clp_Simplex *clp = plan_solver.Clp_newModel();
     double *price = mem_calloc((size_t)m->links + 1, sizeof(*price));
     enum err rc = price == NULL ? ERR_NOMEM : OK;
 
-    Clp_setLogLevel(clp, 0);
+    plan_solver.Clp_setLogLevel(clp, 0);
     if (rc == OK) {
-        Clp_loadProblem(clp, m->columns, m->rows, m->start, m->index, m->value, NULL, m->most,
-                        m->cost, m->row_least, m->row_most);
-        (void)Clp_dual(clp, 0);
-        rc = Clp_status(clp) == 1 ? ERR_NOT_FOUND : OK;
+        plan_solver.Clp_loadProblem(clp, m->columns, m->rows, m->start, m->index, m->value, NULL,
+                                    m->most, m->cost, m->row_least, m->row_most);
+        (void)plan_solver.Clp_dual(clp, 0);
+        rc = plan_solver.Clp_status(clp) == 1 ? ERR_NOT_FOUND : OK;
     }
     if (rc == OK) {
-        const double *x = Clp_primalColumnSolution(clp);
+        const double *x = plan_solver.Clp_primalColumnSolution(clp);
 
         for (uint32_t path = 0; path < m->core->routes.paths; path++) {
             share_out[path] = fmax(0, x[path]);
         }
-        *bound_out = lp_bound(m, Clp_dualRowSolution(clp), price);
+        *bound_out = lp_bound(m, plan_solver.Clp_dualRowSolution(clp), price);
     }
     mem_free(price);
-    Clp_deleteModel(clp);
+    plan_solver.Clp_deleteModel(clp);
     return rc;
 }
 

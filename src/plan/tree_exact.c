@@ -1,9 +1,9 @@
 #include "plan/tree_exact.h"
 
 #include "base/mem.h"
+#include "plan/solver.h"
 #include "plan/tree_model.h"
 
-#include <coin/Cbc_C_Interface.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,20 +22,20 @@ struct exact_found {
 
 static Cbc_Model *exact_load(const struct plan_model *m, double seconds)
 {
-    Cbc_Model *solver = Cbc_newModel();
+    Cbc_Model *solver = plan_solver.Cbc_newModel();
     char limit[32];
 
-    Cbc_setLogLevel(solver, 0);
-    Cbc_loadProblem(solver, m->columns, m->rows, m->start, m->row, m->value, m->least, m->most,
-                    m->cost, m->row_least, m->row_most);
-    Cbc_setObjSense(solver, 1);
+    plan_solver.Cbc_setLogLevel(solver, 0);
+    plan_solver.Cbc_loadProblem(solver, m->columns, m->rows, m->start, m->row, m->value, m->least,
+                                m->most, m->cost, m->row_least, m->row_most);
+    plan_solver.Cbc_setObjSense(solver, 1);
     for (int i = 0; i < m->integers; i++) {
-        Cbc_setInteger(solver, i);
+        plan_solver.Cbc_setInteger(solver, i);
     }
     (void)snprintf(limit, sizeof(limit), "%.3f", seconds);
-    Cbc_setParameter(solver, "timeMode", "elapsed");
-    Cbc_setParameter(solver, "seconds", limit);
-    Cbc_setAllowableGap(solver, 1e-9);
+    plan_solver.Cbc_setParameter(solver, "timeMode", "elapsed");
+    plan_solver.Cbc_setParameter(solver, "seconds", limit);
+    plan_solver.Cbc_setAllowableGap(solver, 1e-9);
     return solver;
 }
 
@@ -48,7 +48,7 @@ static void exact_begin_with(Cbc_Model *solver, const struct plan_model *m, cons
         index[i] = i;
     }
     if (index != NULL) {
-        Cbc_setMIPStartI(solver, m->columns, index, values);
+        plan_solver.Cbc_setMIPStartI(solver, m->columns, index, values);
     }
     mem_free(index);
 }
@@ -64,15 +64,17 @@ static void exact_run(const struct plan_model *m, double seconds, double *values
     if (m->integers > 0) {
         exact_begin_with(solver, m, values);
     }
-    (void)Cbc_solve(solver);
-    found = m->integers > 0 ? Cbc_bestSolution(solver) : Cbc_getColSolution(solver);
-    out->proven = Cbc_isProvenOptimal(solver) != 0;
+    (void)plan_solver.Cbc_solve(solver);
+    found = m->integers > 0 ? plan_solver.Cbc_bestSolution(solver)
+                            : plan_solver.Cbc_getColSolution(solver);
+    out->proven = plan_solver.Cbc_isProvenOptimal(solver) != 0;
     if (found != NULL && (m->integers > 0 || out->proven)) {
         memcpy(values, found, (size_t)m->columns * sizeof(*values));
         out->values = values;
     }
-    out->bound = m->integers > 0 ? Cbc_getBestPossibleObjValue(solver) : Cbc_getObjValue(solver);
-    Cbc_deleteModel(solver);
+    out->bound = m->integers > 0 ? plan_solver.Cbc_getBestPossibleObjValue(solver)
+                                 : plan_solver.Cbc_getObjValue(solver);
+    plan_solver.Cbc_deleteModel(solver);
 }
 
 /* A tree of the solver's answer. Its heuristics may leave edges that are not whole; with the depths
@@ -157,7 +159,10 @@ enum err plan_tree_solve(const struct plan_tree_problem *p, const struct plan_tr
     if (rc != OK || out->optimal) {
         return rc;
     }
-    rc = plan_core_init(&c, p, effort->plain, text);
+    rc = plan_solver_load(text);
+    if (rc == OK) {
+        rc = plan_core_init(&c, p, effort->plain, text);
+    }
     if (rc != OK) {
         return rc;
     }

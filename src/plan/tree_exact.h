@@ -1,8 +1,7 @@
 /* The best tree there is, by a solver for integer programs (CBC). The model is layered: it says how
  * many workers of each class are at each depth, so that it has no cycles. Slow next to
  * plan_tree_grow(), and not for threads that others wait for.
- *
- * This is the only file that needs CBC; who does not call it is not linked with it. */
+ */
 
 #ifndef PLAN_TREE_EXACT_H
 #define PLAN_TREE_EXACT_H

@@ -1,5 +1,6 @@
 #include "run/backend.h"
 
+#include "base/figure.h"
 #include "base/mem.h"
 #include "run/move.h"
 
@@ -149,14 +150,18 @@ bool run_judge_look(struct run_judge *j, const struct run_tally *t, struct run_r
 {
     const struct run_tally_score *score = run_tally_score(t);
     enum run_verdict verdict = RUN_GOES_ON;
+    struct text text;
+    char value[32];
 
     if (score->clock > 0 && score->judged) {
         verdict = run_judge_next(j, score->clock, score->objective);
     }
     if (verdict == RUN_DIVERGED) {
+        text_init_fixed(&text, value, sizeof(value));
+        figure_value(score->objective, &text);
         (void)err_text_set(&result_out->text, OK,
-                           "the objective was %g at clock %" PRIu64 ": this training has diverged",
-                           score->objective, score->clock);
+                           "the objective was %s at clock %" PRIu64 ": this training has diverged",
+                           value, score->clock);
     }
     if (verdict != RUN_GOES_ON) {
         result_out->end = verdict == RUN_CONVERGED ? RUN_END_CONVERGED : RUN_END_DIVERGED;

@@ -24,6 +24,13 @@ enum {
     LOCAL_STATUS_MS = 200,
     LOCAL_WORDS_BYTES = 320,
     LOCAL_LINK_BYTES = 2 * TOPO_NAME_BYTES, /* The name of one. */
+    LOCAL_FAULTS_MAX = 16,
+};
+
+/* A fault of a link, and when it is over. */
+struct local_fault {
+    struct sim_scenario_action action;
+    int64_t until_ns; /* Zero: none. */
 };
 
 /* The link between two regions, and the process that is it. */
@@ -33,7 +40,14 @@ struct local_link {
     uint32_t far;
     struct run_child child;
     bool ready;
-    uint64_t there; /* Bytes from near to far, and back. */
+    bool bound; /* It was ready once. */
+    int64_t started_ns;
+    uint32_t quick;                              /* Deaths in a row soon after the start. */
+    struct loop_timer timer;                     /* Until it is started again. */
+    struct local_fault faults[LOCAL_FAULTS_MAX]; /* In force: a new process is told of them. */
+    uint64_t there_before;                       /* Bytes by former processes, */
+    uint64_t back_before;
+    uint64_t there; /* and by all, from near to far, and back. */
     uint64_t back;
     json_t *status; /* What it said last; NULL: nothing. */
 };
@@ -42,6 +56,7 @@ struct local {
     struct local_link *links;
     uint32_t count;
     bool again;       /* Those that run are ending: then all begin anew. */
+    bool said;        /* The run was told that all are ready. */
     struct text text; /* For files that are written. */
 };
 
@@ -200,10 +215,22 @@ static enum err local_start_link(struct local_link *k)
     live_args_add(&args, "--no-color");
     if (!args.failed) {
         k->ready = false;
+        k->started_ns = loop_now_ns(k->live->loop);
         rc = run_child_start(&k->child, (const char *const *)args.items, true);
     }
     live_args_free(&args);
     return rc;
+}
+
+static void local_start_or_fail(struct local_link *k)
+{
+    enum err rc = local_start_link(k);
+    char name[LOCAL_LINK_BYTES];
+
+    if (rc != OK) {
+        local_link_name(k, name);
+        live_fail(k->live, "the link %s cannot be started: %s", name, err_string(rc));
+    }
 }
 
 static void local_begin_links(struct live *l)
@@ -217,13 +244,7 @@ static void local_begin_links(struct live *l)
         return;
     }
     for (uint32_t i = 0; i < g->count && l->phase == LIVE_STARTING; i++) {
-        rc = local_start_link(&g->links[i]);
-        if (rc != OK) {
-            char name[LOCAL_LINK_BYTES];
-
-            local_link_name(&g->links[i], name);
-            live_fail(l, "the link %s cannot be started: %s", name, err_string(rc));
-        }
+        local_start_or_fail(&g->links[i]);
     }
     if (g->count == 0) {
         live_ground_ready(l);
@@ -234,6 +255,10 @@ static void local_begin(struct live *l)
 {
     struct local *g = local_of(l);
 
+    g->said = false;
+    for (uint32_t i = 0; i < g->count; i++) {
+        loop_timer_stop(&g->links[i].timer);
+    }
     if (!local_any(g)) {
         local_begin_links(l);
         return;
@@ -244,17 +269,71 @@ static void local_begin(struct live *l)
     }
 }
 
+/* What the link is told; false: it knows no such fault. */
+static bool local_order(const struct local_link *k, const struct sim_scenario_action *a, char *out,
+                        size_t size)
+{
+    const struct topo_link *link = topo_link_between(k->live->f->topo, a->from, a->to);
+    const char *way = k->near == a->from ? "there" : "back";
+    int64_t us = a->duration_ns / 1000;
+
+    switch (a->kind) {
+    case SIM_FAULT_CUT:
+        (void)snprintf(out, size, "cut for %" PRId64 "us", us);
+        return true;
+    case SIM_FAULT_CUT_ONE:
+        (void)snprintf(out, size, "cut %s for %" PRId64 "us", way, us);
+        return true;
+    case SIM_FAULT_SLOW:
+        (void)snprintf(out, size, "rate %.0fbit %s for %" PRId64 "us",
+                       (double)link->bytes_per_s * 8 * (double)a->amount * 1e-6, way, us);
+        return true;
+    case SIM_FAULT_SPIKE:
+        (void)snprintf(out, size, "delay %" PRId64 "us %s for %" PRId64 "us",
+                       (link->delay_ns + a->amount) / 1000, way, us);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Tell a new process of the faults that are in force, for as long as they still are. */
+static void local_tell_faults(struct local_link *k)
+{
+    int64_t now_ns = loop_now_ns(k->live->loop);
+
+    for (size_t i = 0; i < LOCAL_FAULTS_MAX; i++) {
+        struct sim_scenario_action rest = k->faults[i].action;
+        char order[128];
+
+        rest.duration_ns = k->faults[i].until_ns - now_ns;
+        if (rest.duration_ns > 0 && local_order(k, &rest, order, sizeof(order)) &&
+            run_child_tell(&k->child, order) != OK) {
+            live_fail(k->live, "out of memory");
+        }
+    }
+}
+
 static void local_link_ready(struct local_link *k)
 {
-    const struct local *g = local_of(k->live);
+    struct local *g = local_of(k->live);
 
     k->ready = true;
+    if (k->bound) {
+        char name[LOCAL_LINK_BYTES];
+
+        local_link_name(k, name);
+        live_event(k->live, "back", name, "carries again");
+        local_tell_faults(k);
+    }
+    k->bound = true;
     for (uint32_t i = 0; i < g->count; i++) {
         if (!g->links[i].ready) {
             return;
         }
     }
-    if (!g->again && k->live->phase == LIVE_STARTING) {
+    if (!g->again && !g->said && k->live->phase == LIVE_STARTING) {
+        g->said = true;
         live_ground_ready(k->live);
     }
 }
@@ -276,30 +355,73 @@ static void local_said(struct run_child *c, const json_t *news, void *user)
     if (event != NULL && strcmp(event, "ready") == 0) {
         local_link_ready(k);
     } else if (event != NULL && strcmp(event, "status") == 0) {
-        k->there = local_bytes(news, "there");
-        k->back = local_bytes(news, "back");
+        k->there = k->there_before + local_bytes(news, "there");
+        k->back = k->back_before + local_bytes(news, "back");
         json_decref(k->status);
         k->status = json_incref((json_t *)(uintptr_t)news);
     }
+}
+
+/* Start it again after a moment, on the same ports. */
+static void local_again(struct local_link *k)
+{
+    k->ready = false;
+    k->there_before = k->there;
+    k->back_before = k->back;
+    loop_timer_start_in(&k->timer, (int64_t)LIVE_AGAIN_MS * 1000000);
+}
+
+static void local_timer(struct loop_timer *timer, void *user)
+{
+    struct local_link *k = user;
+
+    (void)timer;
+    if (!run_child_runs(&k->child) && k->live->phase < LIVE_ENDING) {
+        k->live->result->restarts += k->bound;
+        local_start_or_fail(k);
+    }
+}
+
+/* Killed by somebody: it is started again, as members are. */
+static void local_link_killed(struct local_link *k, const char *name, int signum)
+{
+    struct live *l = k->live;
+    bool quick = loop_now_ns(l->loop) - k->started_ns < (int64_t)LIVE_QUICK_MS * 1000000;
+
+    l->result->kills++;
+    k->quick = quick ? k->quick + 1 : 0;
+    live_event(l, "killed", name, "by signal %d", signum);
+    if (k->quick >= LIVE_QUICK_MAX) {
+        live_fail(l, "the link %s was killed %u times in a row, by signal %d at last", name,
+                  k->quick, signum);
+        return;
+    }
+    local_again(k);
 }
 
 static void local_link_lost(struct local_link *k, int64_t status, int signum)
 {
     struct live *l = k->live;
     char words[LOCAL_WORDS_BYTES], name[LOCAL_LINK_BYTES];
+    bool in_use;
 
-    run_child_last_words(&k->child, words, sizeof(words));
-    if (l->phase == LIVE_STARTING && !k->ready && strstr(words, "in use") != NULL &&
-        live_move(l, NULL)) {
-        return;
-    }
     local_link_name(k, name);
     if (signum != 0) {
-        live_fail(l, "the link %s was ended by signal %d", name, signum);
-    } else {
-        live_fail(l, "the link %s ended with status %" PRId64 "%s%s", name, status,
-                  words[0] == '\0' ? "" : ": ", words);
+        local_link_killed(k, name, signum);
+        return;
     }
+    run_child_last_words(&k->child, words, sizeof(words));
+    in_use = !k->ready && strstr(words, "in use") != NULL;
+    if (in_use && l->phase == LIVE_STARTING && live_move(l, NULL)) {
+        return;
+    }
+    if (in_use && l->phase > LIVE_STARTING && k->quick < LIVE_PORT_TRIES) {
+        k->quick++; /* A port that was its own may be taken for a moment. */
+        local_again(k);
+        return;
+    }
+    live_fail(l, "the link %s ended with status %" PRId64 "%s%s", name, status,
+              words[0] == '\0' ? "" : ": ", words);
 }
 
 static void local_ended(struct run_child *c, int64_t status, int signum, void *user)
@@ -347,12 +469,14 @@ static enum err local_open_link(struct live *l, uint32_t near, uint32_t far)
     struct local *g = local_of(l);
     struct local_link *k = &g->links[g->count];
     char name[LOCAL_LINK_BYTES], log[LIVE_PATH_BYTES + LOCAL_LINK_BYTES];
+    enum err rc;
 
     *k = (struct local_link){.live = l, .near = near, .far = far};
     local_link_name(k, name);
     (void)snprintf(log, sizeof(log), "%s/link-%s.log", l->options.dir, name);
     g->count++;
-    return run_child_init(&k->child, l->loop, log, &local_events, k);
+    rc = loop_timer_init(&k->timer, l->loop, local_timer, k);
+    return rc == OK ? run_child_init(&k->child, l->loop, log, &local_events, k) : rc;
 }
 
 static enum err local_open(struct live *l, struct err_text *text)
@@ -427,31 +551,16 @@ static struct local_link *local_find(const struct live *l, uint32_t a, uint32_t 
     return NULL;
 }
 
-/* What the link is told; false: it knows no such fault. */
-static bool local_order(const struct local_link *k, const struct sim_scenario_action *a, char *out,
-                        size_t size)
+/* Remember it, in the place of one that is over. */
+static void local_keep_fault(struct local_link *k, const struct sim_scenario_action *a)
 {
-    const struct topo_link *link = topo_link_between(k->live->f->topo, a->from, a->to);
-    const char *way = k->near == a->from ? "there" : "back";
-    int64_t us = a->duration_ns / 1000;
+    int64_t now_ns = loop_now_ns(k->live->loop);
 
-    switch (a->kind) {
-    case SIM_FAULT_CUT:
-        (void)snprintf(out, size, "cut for %" PRId64 "us", us);
-        return true;
-    case SIM_FAULT_CUT_ONE:
-        (void)snprintf(out, size, "cut %s for %" PRId64 "us", way, us);
-        return true;
-    case SIM_FAULT_SLOW:
-        (void)snprintf(out, size, "rate %.0fbit %s for %" PRId64 "us",
-                       (double)link->bytes_per_s * 8 * (double)a->amount * 1e-6, way, us);
-        return true;
-    case SIM_FAULT_SPIKE:
-        (void)snprintf(out, size, "delay %" PRId64 "us %s for %" PRId64 "us",
-                       (link->delay_ns + a->amount) / 1000, way, us);
-        return true;
-    default:
-        return false;
+    for (size_t i = 0; i < LOCAL_FAULTS_MAX; i++) {
+        if (k->faults[i].until_ns <= now_ns) {
+            k->faults[i] = (struct local_fault){.action = *a, .until_ns = now_ns + a->duration_ns};
+            return;
+        }
     }
 }
 
@@ -472,8 +581,11 @@ static bool local_fault(struct live *l, const struct sim_scenario_action *a)
     if (sim_fault_target(a->kind) == SIM_TARGET_LINK) {
         struct local_link *k = local_find(l, a->from, a->to);
 
-        return k != NULL && local_order(k, a, order, sizeof(order)) &&
-               run_child_tell(&k->child, order) == OK;
+        if (k == NULL || !local_order(k, a, order, sizeof(order))) {
+            return false;
+        }
+        local_keep_fault(k, a);
+        return !k->ready || run_child_tell(&k->child, order) == OK;
     }
     if (local_order_all(a->kind) == NULL || g->count == 0) {
         return false;
@@ -540,6 +652,7 @@ static void local_close(struct live *l)
         return;
     }
     for (uint32_t i = 0; i < g->count; i++) {
+        loop_timer_deinit(&g->links[i].timer);
         run_child_release(&g->links[i].child);
         json_decref(g->links[i].status);
     }

@@ -15,9 +15,6 @@
 
 enum {
     LIVE_TICK_MS = 50,
-    LIVE_AGAIN_MS = 500,     /* A member that was killed is back after this. */
-    LIVE_QUICK_MS = 2000,    /* A life that is shorter is no life; */
-    LIVE_QUICK_MAX = 5,      /* so many in a row are the end. */
     LIVE_START_S = 120,      /* For all servers to be ready. */
     LIVE_LEAVE_S = 30,       /* For workers to leave, */
     LIVE_SETTLE_S = 20,      /* for sites to share the rest, */
@@ -25,7 +22,6 @@ enum {
     LIVE_END_S = 10,         /* and for the ground to go. */
     LIVE_PORT_FIRST = 20000, /* Below those that the system gives to who dials. */
     LIVE_PORT_COUNT = 12000,
-    LIVE_PORT_TRIES = 30,
     LIVE_TOLD_BYTES = 512,
 };
 

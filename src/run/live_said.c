@@ -74,7 +74,8 @@ static void live_worker_clock(struct live_member *m, const json_t *event)
     struct run_clock c = {.rebased = json_is_true(json_object_get(event, "rebased")),
                           .upper = json_is_true(json_object_get(event, "upper")),
                           .loss_sum = live_real(event, "loss_sum")};
-    int64_t clock, next, samples;
+    char lost[RUN_LOST_BYTES];
+    int64_t clock, next, samples, lost_from;
 
     if (!live_field(event, "clock", &clock) || !live_field(event, "next", &next) ||
         !live_field(event, "samples", &samples) || !live_field(event, "read_ns", &c.read_ns) ||
@@ -86,14 +87,18 @@ static void live_worker_clock(struct live_member *m, const json_t *event)
     (void)node_sift_totals_from_json(json_object_get(event, "sifted"), &c.sifted);
     c.clock = (uint64_t)clock;
     c.next = (uint64_t)next;
+    c.lost_from = c.clock;
+    if (live_field(event, "lost_from", &lost_from) && lost_from > 0 && lost_from < clock) {
+        c.lost_from = (uint64_t)lost_from;
+    }
     c.ended_ns = live_when(m, event);
     c.samples = (uint32_t)samples;
     m->quick = 0;
     live_lanes(m, event);
     run_tally_clock(m->live->tally, m->number, &c, c.ended_ns);
     if (c.rebased) {
-        live_event(m->live, "rebased", m->name,
-                   "clock %" PRIu64 " may not count, goes on with %" PRIu64, c.clock, c.next);
+        run_clock_lost_text(&c, lost);
+        live_event(m->live, "rebased", m->name, "%s", lost);
     }
 }
 

@@ -15,7 +15,11 @@ enum {
     LIVE_ARGS_MAX = 160,
     LIVE_PATH_BYTES = 1200,
     LIVE_STATUS_MS = 200, /* How often servers say how they are. */
-    LIVE_REFUSED = 77,    /* The exit status of who may not do what was asked. */
+    LIVE_AGAIN_MS = 500,  /* A process that was killed is started again after this. */
+    LIVE_QUICK_MS = 2000, /* If it ran for less, it was killed before it got anywhere; */
+    LIVE_QUICK_MAX = 5,   /* so many times in a row end the run. */
+    LIVE_PORT_TRIES = 30,
+    LIVE_REFUSED = 77, /* The exit status of who may not do what was asked. */
 };
 
 enum live_phase {

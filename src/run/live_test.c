@@ -518,6 +518,74 @@ static void test_faults_of_links_are_orders_to_them(void **state)
     stage_close(&s);
 }
 
+/* The first link dies at its first order; the next one is told what is left of it. */
+static void test_a_link_that_is_killed_is_started_again_as_it_was(void **state)
+{
+    static const char faults[] = "faults:\n  - at 0s cut eu us for 3600s\n";
+    char text[2048], path[128];
+    unsigned long long left = 0;
+    struct stage s;
+    FILE *file;
+
+    (void)state;
+    stage_open(&s);
+    run_file_free(s.file);
+    (void)snprintf(text, sizeof(text), "%s%s", yaml, faults);
+    assert_int_equal(run_file_parse("a.yaml", NULL, text, strlen(text), &s.file, &s.text), OK);
+    s.link =
+        "echo \"$all\" >> $dir/started\n"
+        "echo '{\"event\":\"ready\"}'\n"
+        "carried='{\"event\":\"status\",\"there\":{\"accepted_bytes\":700},\"back\":"
+        "{\"accepted_bytes\":9}}'\n"
+        "if [ ! -e $dir/died ]; then read order; echo \"$carried\"; : > $dir/died; kill -9 $$; "
+        "fi\n"
+        "cat > $dir/orders\n"
+        "echo \"$carried\"";
+    stage_program(
+        &s, SERVE,
+        "echo '{\"event\":\"joined\",\"clock\":1}'\n"
+        "while [ ! -s $dir/orders ]; do sleep 0.02; done\n"
+        "for c in 1 2 3; do\n"
+        "printf '{\"event\":\"clock\",\"clock\":%d,\"next\":%d,\"samples\":2,' $c $((c+1))\n"
+        "echo '\"loss_sum\":1.5,\"read_ns\":5,\"compute_ns\":5,\"end_ns\":5,\"lanes\":[]}'\n"
+        "done\n"
+        "echo '{\"event\":\"left\",\"lanes\":[]}'");
+    assert_int_equal(stage_run(&s), OK);
+    assert_int_equal(s.result.base.end, RUN_END_CLOCKS);
+    assert_int_equal(s.result.kills, 1);
+    assert_int_equal(s.result.restarts, 1);
+    assert_int_equal(s.sent, 18); /* By both. */
+    assert_int_equal(s.received, 1400);
+    (void)snprintf(path, sizeof(path), "%s/orders", s.dir);
+    file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "cut for %lluus\n", &left), 1);
+    assert_true(left > 0 && left < UINT64_C(3600000000));
+    assert_int_equal(fclose(file), 0);
+    (void)snprintf(path, sizeof(path), "%s/started", s.dir);
+    file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(text, 1024, file));
+    assert_non_null(fgets(text + 1024, 1024, file));
+    assert_string_equal(text, text + 1024); /* The same routes, rates and delays. */
+    assert_int_equal(fclose(file), 0);
+    stage_close(&s);
+}
+
+static void test_a_link_that_is_killed_all_the_time_ends_the_run(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_open(&s);
+    s.link = "kill -9 $$";
+    stage_program(&s, SERVE, TRAIN_SHORT);
+    assert_int_equal(stage_run(&s), OK);
+    assert_int_equal(s.result.base.end, RUN_END_FAILED);
+    assert_non_null(strstr(s.result.base.text.text, "the link eu-us was killed 5 times in a row"));
+    stage_close(&s);
+}
+
 /* Several sites. */
 
 static const char sites[] =
@@ -754,6 +822,8 @@ int main(void)
         cmocka_unit_test(test_a_server_that_is_ready_too_late_does_not_begin_anew),
         cmocka_unit_test(test_a_link_whose_port_is_taken_moves_all),
         cmocka_unit_test(test_faults_of_links_are_orders_to_them),
+        cmocka_unit_test(test_a_link_that_is_killed_is_started_again_as_it_was),
+        cmocka_unit_test(test_a_link_that_is_killed_all_the_time_ends_the_run),
         cmocka_unit_test(test_servers_of_several_sites_are_told_of_each_other),
         cmocka_unit_test(test_a_port_that_is_taken_moves_all_sites),
         cmocka_unit_test(test_the_goal_of_several_sites_is_judged_over_all),

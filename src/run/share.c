@@ -34,6 +34,8 @@ static void share_add_central(struct run_share *s, const json_t *stats)
     c->stale += share_count(stats, "stale");
     c->refused += share_count(stats, "refused");
     c->plans += share_count(stats, "plans");
+    c->words_sent += share_count(stats, "words_sent");
+    c->plans_sent += share_count(stats, "plans_sent");
     c->carried += share_count(stats, "carried");
 }
 

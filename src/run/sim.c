@@ -201,13 +201,14 @@ static void sim_timer(struct loop_timer *timer, void *user)
 static void sim_clock(struct run_trainer *t, const struct run_clock *c, void *user)
 {
     struct sim_trainee *w = user;
+    char lost[RUN_LOST_BYTES];
 
     (void)t;
     w->run->moved_ns = sim_now(w->run);
     run_tally_clock(w->run->tally, w->rank, c, sim_now(w->run));
     if (c->rebased) {
-        sim_event(w->run, "rebased", w->name,
-                  "clock %" PRIu64 " may not count, goes on with %" PRIu64, c->clock, c->next);
+        run_clock_lost_text(c, lost);
+        sim_event(w->run, "rebased", w->name, "%s", lost);
     }
 }
 
@@ -719,7 +720,7 @@ static void sim_tell_plans(struct sim_run *r)
         if (central != NULL) {
             node_central_stats(central, &stats);
         }
-        if (stats.epoch > r->planned) {
+        if (stats.epoch > r->planned && stats.begun) {
             json_t *status = node_lane_status(lane);
             char text[RUN_PLAN_NEWS_BYTES];
 

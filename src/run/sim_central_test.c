@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SITES_MAX = 16, CLOCKS_MAX = 256 };
+enum { SITES_MAX = 64, CLOCKS_MAX = 256 };
 
 /* Where sanitizers look at it there is less of it. */
 static bool is_long(void)
@@ -28,6 +28,7 @@ struct seen {
     uint32_t plans;
     char plan[256]; /* The last one. */
     struct run_share shares[SITES_MAX];
+    uint64_t bytes; /* Between regions. */
     struct run_sim_result result;
 };
 
@@ -61,6 +62,7 @@ static void seen_over(const struct run_picture *p, const struct run_result *resu
     (void)result;
     s->objective = run_tally_score(p->tally)->objective;
     s->accuracy = run_tally_score(p->tally)->accuracy;
+    s->bytes = run_traffic_total(p->traffic);
     for (uint32_t i = 0; i < p->file->sites_count && p->shares != NULL; i++) {
         s->shares[i] = p->shares[i];
     }
@@ -403,7 +405,7 @@ static void test_disks_may_fail(void **state)
         "30") "checkpoint: {every: 3}\n"                                                           \
               "faults: [at 100ms disk-full b-s0 1000, at 1s disk-short c-s0 3,\n"                  \
               "         at 1s disk-sync a-s0 2, at 2s disk-rename d-s0 2"
-#define DIE(site) ", at 4s kill site " site " for 1s"
+#define DIE(site) ", at 4200ms kill site " site " for 1s"
     struct seen alive, died;
 
     (void)state;
@@ -412,7 +414,8 @@ static void test_disks_may_fail(void **state)
     run_yaml(DISKS DIE("a") DIE("b") DIE("c") DIE("d") DIE("e") "]\n", &died);
     assert_int_equal(died.clocks, 30);
     assert_true(died.accuracy == 1);
-    assert_true(died.objective >= 5 * 30 - 2 && died.objective <= 5 * 30);
+    /* Of each worker the update of an open round may be lost. */
+    assert_true(died.objective >= 5 * 30 - 5 && died.objective <= 5 * 30);
 }
 
 static void test_a_plan_that_no_longer_pays_is_not_made(void **state)
@@ -428,6 +431,57 @@ static void test_a_plan_that_no_longer_pays_is_not_made(void **state)
     assert_int_equal(s.plans, 2);
 }
 
+/* All sites are joined with all others, and all links come up in the first second. */
+static void run_mesh(uint32_t sites, uint32_t clocks, struct seen *s)
+{
+    struct text yaml;
+
+    assert_int_equal(text_init(&yaml, 1 << 20), OK);
+    text_add(&yaml, "run: mesh\ntopology:\n  strait_topology: 1\n  name: mesh\n  regions:\n");
+    for (uint32_t i = 0; i < sites; i++) {
+        text_addf(&yaml, "    - {name: r%u}\n", i);
+    }
+    text_add(&yaml, "  lan: {rate: 10gbit, delay: 50us}\n  links:\n");
+    for (uint32_t i = 0; i < sites; i++) {
+        for (uint32_t k = 0; k < i; k++) {
+            text_addf(&yaml, "    - {between: [r%u, r%u], rate: %umbit, rtt: %ums}\n", k, i,
+                      100 + (i * 37 + k * 91) % 900, 10 + (i * 53 + k * 29) % 190);
+        }
+    }
+    text_add(&yaml, "sites:\n");
+    for (uint32_t i = 0; i < sites; i++) {
+        text_addf(&yaml, "  - {region: r%u}\n", i);
+    }
+    text_addf(&yaml,
+              "between: {preset: central}\n"
+              "job: {name: synthetic, options: {elements: 100, fine: 10}}\n"
+              "compute: {time: 10ms}\nevaluate: {every: 0}\nstop: {clocks: %u}\n",
+              clocks);
+    run_yaml(yaml.chars, s);
+    text_deinit(&yaml);
+}
+
+/* Each site tells each other one what changed, in batches, and nobody repeats it. What that takes
+ * is counted, not timed. */
+static void test_in_a_full_mesh_words_and_plans_go_to_each_site_once(void **state)
+{
+    uint32_t sites = is_long() ? 64 : 22, clocks = is_long() ? 20 : 5;
+    uint64_t words = 0, messages = 0, plans = 0;
+    struct seen s;
+
+    (void)state;
+    run_mesh(sites, clocks, &s);
+    assert_int_equal(s.clocks, clocks);
+    for (uint32_t i = 0; i < sites; i++) {
+        words += s.shares[i].central.words_sent;
+        messages += s.shares[i].central.plans_sent;
+        plans += s.shares[i].central.plans;
+    }
+    assert_in_range(messages, 1, plans * sites);
+    assert_in_range(words, 1, 20 * (uint64_t)sites * sites);
+    assert_in_range(s.bytes, 1, 20000 * (uint64_t)sites * sites); /* Mostly sessions. */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -436,6 +490,7 @@ int main(void)
         cmocka_unit_test(test_every_way_of_it_is_exact),
         cmocka_unit_test(test_who_may_not_pass_on_does_not),
         cmocka_unit_test(test_a_cut_means_another_plan_and_its_end_the_best_one_again),
+        cmocka_unit_test(test_in_a_full_mesh_words_and_plans_go_to_each_site_once),
     };
     const struct CMUnitTest more[] = {
         cmocka_unit_test(test_every_plan_leaves_to_others_what_it_is_told_to),

@@ -462,6 +462,25 @@ static void test_a_long_run_after_a_restart_loses_nothing(void **state)
     free(s.tables);
 }
 
+/* Each shard is an object of each checkpoint, and three checkpoints are there at a time. */
+static void test_as_many_shards_as_there_can_be_are_kept_and_restored(void **state)
+{
+    struct seen s = {0};
+
+    (void)state;
+    run_yaml(yaml_of(ONE_SERVER, "[{region: eu}, {region: us}]",
+                     "shards: 4096\n"
+                     "job: {name: synthetic, options: {elements: 64, compute_ms: 2000}}\n"
+                     "sync: {delivery: pull}\ncheckpoint: {every: 4}\nevaluate: {every: 20}\n"
+                     "stop: {clocks: 40}\nfaults: [at 40s kill s0 for 500ms]\n"),
+             &s);
+    assert_int_equal(s.end, RUN_END_CLOCKS);
+    assert_int_equal(s.result.fired[SIM_FAULT_KILL], 1);
+    assert_int_equal(s.rebased, 0);
+    assert_true(s.objective == 80); /* Updates in the model: each clock of each worker. */
+    free(s.tables);
+}
+
 static void test_without_copies_and_checkpoints_the_run_says_what_is_lost(void **state)
 {
     struct seen s = {0};
@@ -742,6 +761,7 @@ int main(void)
         cmocka_unit_test(test_somebody_may_stop_it),
         cmocka_unit_test(test_a_server_that_dies_changes_no_bit),
         cmocka_unit_test(test_a_long_run_after_a_restart_loses_nothing),
+        cmocka_unit_test(test_as_many_shards_as_there_can_be_are_kept_and_restored),
         cmocka_unit_test(test_without_copies_and_checkpoints_the_run_says_what_is_lost),
         cmocka_unit_test(test_a_worker_that_dies_comes_back_and_all_goes_on),
         cmocka_unit_test(test_tokens_are_counted_once_whoever_dies),

@@ -4,6 +4,7 @@
 #include "run/trainer_state.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const trainer_words[] = {
@@ -77,6 +78,22 @@ void run_trainer_again(struct run_trainer *t)
     loop_timer_start_in(&t->timer, TRAINER_RETRY_NS);
 }
 
+void run_trainer_starved(struct run_trainer *t)
+{
+    struct err_text text;
+
+    if (++t->starved < TRAINER_STARVED_MAX) {
+        run_trainer_again(t);
+        return;
+    }
+    (void)err_text_set(
+        &text, ERR_TOO_BIG,
+        "the system gives this worker no memory (%s, clock %" PRIu64
+        "): look at its limits (ulimit -v, control group), or make the model smaller",
+        trainer_words[t->state], t->clock);
+    run_trainer_end(t, ERR_TOO_BIG, text.text);
+}
+
 /* The walk. */
 
 static void trainer_open(struct run_trainer *t)
@@ -118,7 +135,7 @@ static void trainer_saved(enum err rc, void *user)
     CHECK(t->state == TRAINER_SAVING && t->under_way == 1);
     t->under_way = 0;
     if (rc == ERR_NOMEM) {
-        run_trainer_again(t);
+        run_trainer_starved(t);
         return;
     }
     if (rc == OK) {
@@ -186,6 +203,7 @@ static void trainer_act(struct run_trainer *t)
 void run_trainer_enter(struct run_trainer *t, enum trainer_state state)
 {
     t->state = state;
+    t->starved = 0;
     trainer_act(t);
 }
 
@@ -262,15 +280,31 @@ static void trainer_sifted(struct run_trainer *t)
     }
 }
 
+void run_clock_lost_text(const struct run_clock *c, char out[RUN_LOST_BYTES])
+{
+    if (c->lost_from < c->clock) {
+        (void)snprintf(out, RUN_LOST_BYTES,
+                       "clocks %" PRIu64 " to %" PRIu64 " may not count, goes on with %" PRIu64,
+                       c->lost_from, c->clock, c->next);
+    } else {
+        (void)snprintf(out, RUN_LOST_BYTES,
+                       "clock %" PRIu64 " may not count, goes on with %" PRIu64, c->clock, c->next);
+    }
+}
+
 /* The clock has ended, perhaps for nothing. */
 static void trainer_ended(struct run_trainer *t)
 {
+    uint64_t lost_from;
+
     trainer_count(t, &t->now.end_ns);
     t->now.ended_ns = trainer_now(t);
     trainer_sifted(t);
     t->now.next = t->ops[0].value;
     t->now.rebased =
         t->now.next != t->clock + 1 || node_worker_rebases(t->config.node) != t->rebases;
+    lost_from = node_worker_lost_from(t->config.node);
+    t->now.lost_from = lost_from > 0 && lost_from < t->clock ? lost_from : t->clock;
     t->clock = t->now.next;
     if (t->config.events->clock != NULL) {
         t->config.events->clock(t, &t->now, t->config.user);
@@ -312,7 +346,7 @@ static bool trainer_failed(struct run_trainer *t)
         enum err rc = t->ops[i].rc;
 
         if (rc == ERR_NOMEM) {
-            run_trainer_again(t);
+            run_trainer_starved(t);
             return true;
         }
         if (rc != OK) {

@@ -33,8 +33,9 @@ extern const char *const run_part_names[RUN_PARTS]; /* "0.01%" */
 /* What became of one clock. Times are of the loop's clock. */
 struct run_clock {
     uint64_t clock;
-    uint64_t next; /* The one to compute now. */
-    bool rebased;  /* A lane had left the worker out meanwhile: it may not count. */
+    uint64_t next;      /* The one to compute now. */
+    bool rebased;       /* A lane had left the worker out meanwhile: it may not count. */
+    uint64_t lost_from; /* With .rebased: nor may those before it, from this one on. */
     uint32_t samples;
     double loss_sum;           /* Not finite: the job has diverged. */
     uint64_t elements;         /* Of its update ... */
@@ -46,6 +47,10 @@ struct run_clock {
     int64_t end_ns;                 /* To send the update and get past the barrier. */
     int64_t ended_ns;               /* When that was. */
 };
+
+/* "clocks 41 to 50 may not count, goes on with 51". */
+enum { RUN_LOST_BYTES = 128 };
+void run_clock_lost_text(const struct run_clock *c, char out[RUN_LOST_BYTES]);
 
 struct run_evaluation {
     uint64_t clock; /* The last that is in the values. */

@@ -212,7 +212,7 @@ void run_trainer_read(struct run_trainer *t)
         rc = trainer_prepare(t, i);
     }
     if (rc == ERR_NOMEM) {
-        run_trainer_again(t);
+        run_trainer_starved(t);
         return;
     }
     if (rc != OK) {
@@ -244,7 +244,7 @@ void run_trainer_survey(struct run_trainer *t)
                                : mem_calloc(table_elements(&table->schema), sizeof(float));
         }
         if (table->whole == NULL) {
-            run_trainer_again(t);
+            run_trainer_starved(t);
             return;
         }
     }
@@ -294,7 +294,9 @@ void run_trainer_send(struct run_trainer *t)
         }
         t->cursor += rc == OK;
     }
-    if (rc == ERR_NOMEM || rc == ERR_AGAIN) {
+    if (rc == ERR_NOMEM) {
+        run_trainer_starved(t);
+    } else if (rc == ERR_AGAIN) {
         run_trainer_again(t);
     } else if (rc != OK) {
         run_trainer_end(t, rc, "an update was not taken");
@@ -314,9 +316,10 @@ void run_trainer_sent(struct run_trainer *t)
     if (rc == ERR_NOMEM) {
         /* Some chunks may have gone out: those that have will be refused the second time. */
         t->pieces = true;
-        run_trainer_again(t);
+        run_trainer_starved(t);
         return;
     }
+    t->starved = 0;
     if (rc != OK && !(rc == ERR_EXISTS && t->pieces)) {
         run_trainer_end(t, rc, t->ops[0].text.text);
         return;

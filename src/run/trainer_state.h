@@ -7,6 +7,8 @@
 
 #define TRAINER_RETRY_NS INT64_C(20000000)
 
+enum { TRAINER_STARVED_MAX = 250 }; /* Tries: five seconds. */
+
 enum trainer_state {
     TRAINER_OPENING, /* Tables, one after the other: ids are given in the order of making. */
     TRAINER_JOINING,
@@ -45,6 +47,7 @@ struct run_trainer {
     uint32_t chunk;       /* Of the table at the cursor, once it has to go piece by piece. */
     bool pieces;          /* Its push failed in the middle. */
     bool retry;           /* The timer is to do the same again. */
+    uint32_t starved;     /* Tries in a row that found no memory. */
     bool leave;           /* Asked for. */
     bool computed;        /* The owner has computed. */
     bool surveyed;        /* The whole tables are there. */
@@ -81,6 +84,8 @@ void run_trainer_enter(struct run_trainer *t, enum trainer_state state);
 void run_trainer_went(struct run_trainer *t);
 void run_trainer_end(struct run_trainer *t, enum err rc, const char *text);
 void run_trainer_again(struct run_trainer *t);
+/* There was no memory: the same again in a moment, and after some seconds the end. */
+void run_trainer_starved(struct run_trainer *t);
 
 /* An operation that counts as under way until it is done. */
 struct node_op *run_trainer_op(struct run_trainer *t, uint32_t index);

@@ -325,10 +325,14 @@ enum err sim_disk_remove(struct sim_disk *d, const char *name)
     return rc;
 }
 
-void sim_disk_list(const struct sim_disk *d,
+void sim_disk_list(const struct sim_disk *d, const char *prefix,
                    void (*file)(const char *name, size_t size, void *user), void *user)
 {
-    for (uint32_t i = 0; i < d->files_count; i++) {
+    size_t size = strlen(prefix);
+    bool found;
+
+    for (uint32_t i = disk_find(d, prefix, &found);
+         i < d->files_count && strncmp(d->files[i]->name, prefix, size) == 0; i++) {
         file(d->files[i]->name, d->files[i]->size, user);
     }
 }

@@ -20,7 +20,7 @@ struct sim_disk;
 
 enum {
     SIM_DISK_NAME_BYTES = 128, /* Of a file's name, with its end. */
-    SIM_DISK_FILES_LIMIT = 4096,
+    SIM_DISK_FILES_LIMIT = 64 * 1024,
 };
 
 #define SIM_DISK_CAPACITY_LIMIT (UINT64_C(1) << 40) /* Bytes. */
@@ -74,8 +74,9 @@ MUST_USE enum err sim_disk_read(const struct sim_disk *d, const char *name,
 /* Remove the file, durably. ERR_NOT_FOUND. */
 MUST_USE enum err sim_disk_remove(struct sim_disk *d, const char *name);
 
-/* Call @file for every file, in the order of names. It must not change the disk. */
-void sim_disk_list(const struct sim_disk *d,
+/* Call @file for every file whose name starts with @prefix, in the order of names. It must not
+ * change the disk. */
+void sim_disk_list(const struct sim_disk *d, const char *prefix,
                    void (*file)(const char *name, size_t size, void *user), void *user);
 
 /* The host crashed. Each file keeps what is durable and a seeded part of the rest (perhaps none,

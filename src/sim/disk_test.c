@@ -224,8 +224,14 @@ static void test_files_are_listed_by_name(void **state)
     assert_int_equal(write_text(d, "state", "state"), OK);
     assert_int_equal(append_text(d, "log.1", "1"), OK);
     assert_int_equal(append_text(d, "log.10", ""), OK);
-    sim_disk_list(d, list_file, text);
+    sim_disk_list(d, "", list_file, text);
     assert_string_equal(text, "log.1=1 log.10=0 log.2=2 state=5 ");
+    text[0] = '\0';
+    sim_disk_list(d, "log.1", list_file, text);
+    sim_disk_list(d, "state", list_file, text);
+    sim_disk_list(d, "zz", list_file, text);
+    sim_disk_list(d, "a", list_file, text);
+    assert_string_equal(text, "log.1=1 log.10=0 state=5 ");
     sim_disk_destroy(d);
 }
 

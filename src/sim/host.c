@@ -10,7 +10,7 @@
 #define SIM_START_RETRY_NS INT64_C(1000000000)
 #define SIM_WALL_START_US INT64_C(1767225600000000) /* 2026-01-01. */
 
-enum { SIM_DISK_FILES = 2048 };
+enum { SIM_DISK_FILES = 16 * 1024 }; /* Three checkpoints of 4,096 shards, and some. */
 
 /* Queue the host for when its loop next wants to run. */
 static void sim_host_schedule(struct sim_host *host)

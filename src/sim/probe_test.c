@@ -31,7 +31,7 @@ enum {
     POOL_BYTES = 64 * 1024 * 1024,
     CROSS_BYTES = 8 * 1024,
     CROSS_STREAMS = 16,
-    FORGED_AT_ONCE = 8
+    FORGED_AT_ONCE = 4
 };
 
 /* A member on a host of its own. */

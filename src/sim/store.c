@@ -213,7 +213,6 @@ struct sim_store_object {
 
 /* What is listed; without .objects they are counted only. */
 struct sim_store_list {
-    const char *prefix;
     struct sim_store_object *objects;
     uint32_t count;
 };
@@ -227,12 +226,10 @@ static void sim_store_listed(const char *file, size_t size, void *user)
     for (size_t i = 0; i <= length; i++) {
         object.name[i] = file[i] == '+' ? '/' : file[i];
     }
-    if (strncmp(object.name, list->prefix, strlen(list->prefix)) == 0) {
-        if (list->objects != NULL) {
-            list->objects[list->count] = object;
-        }
-        list->count++;
+    if (list->objects != NULL) {
+        list->objects[list->count] = object;
     }
+    list->count++;
 }
 
 static int sim_store_compare(const void *a, const void *b)
@@ -248,9 +245,14 @@ static enum err sim_store_list(struct store *s, const char *prefix,
                                void *user)
 {
     struct sim_disk *disk = sim_store_of(s)->disk;
-    struct sim_store_list list = {.prefix = prefix};
+    struct sim_store_list list = {0};
+    char start[SIM_DISK_NAME_BYTES];
+    enum err rc = sim_store_name(prefix, start);
 
-    sim_disk_list(disk, sim_store_listed, &list);
+    if (rc != OK) {
+        return rc;
+    }
+    sim_disk_list(disk, start, sim_store_listed, &list);
     if (list.count == 0) {
         return OK;
     }
@@ -259,7 +261,7 @@ static enum err sim_store_list(struct store *s, const char *prefix,
         return ERR_NOMEM;
     }
     list.count = 0;
-    sim_disk_list(disk, sim_store_listed, &list);
+    sim_disk_list(disk, start, sim_store_listed, &list);
     qsort(list.objects, list.count, sizeof(*list.objects), sim_store_compare);
     for (uint32_t i = 0; i < list.count; i++) {
         object(list.objects[i].name, list.objects[i].size, user);

@@ -163,58 +163,50 @@ enum err checkpoint_newest(struct store *s, const char *site, uint32_t shard, ch
     return rc;
 }
 
-/* How many of the numbers, from the newest on, must stay: up to the @keep-th whole one. */
-static enum err prune_spare(struct store *s, const char *site, uint32_t shard, uint32_t keep,
-                            uint64_t trusted, const struct numbers *n, size_t *spared_out)
+enum err checkpoint_last(struct store *s, const char *site, uint32_t shard, uint64_t *number_out,
+                         struct err_text *text)
 {
-    uint32_t whole = 0;
-    size_t i = 0;
+    struct numbers n;
+    enum err rc = numbers_find(s, site, shard, &n);
 
-    for (; i < n->count && whole < keep; i++) {
-        uint64_t number = numbers_at(n, i);
-        char name[STORE_NAME_BYTES];
-        enum err rc = OK;
-
-        if (number < trusted) {
-            checkpoint_name(site, shard, number, name, sizeof(name));
-            rc = checkpoint_check(s, name, NULL);
-        }
-        if (rc != OK && rc != ERR_CORRUPT) {
-            return rc;
-        }
-        whole += rc == OK;
+    if (rc != OK) {
+        return err_text_set(text, rc, "cannot list the checkpoints of shard %" PRIu32 " of %s: %s",
+                            shard, site, err_string(rc));
     }
-    *spared_out = i;
+    *number_out = n.count == 0 ? 0 : numbers_at(&n, 0);
+    grow_deinit(&n.bytes);
     return OK;
 }
 
-enum err checkpoint_prune_trusting(struct store *s, const char *site, uint32_t shard, uint32_t keep,
-                                   uint64_t trusted)
+static bool prune_spares(const uint64_t *keep, uint32_t count, uint64_t number)
+{
+    bool below = false, kept = false;
+
+    for (uint32_t i = 0; i < count; i++) {
+        below = below || number < keep[i];
+        kept = kept || number == keep[i];
+    }
+    return kept || !below;
+}
+
+enum err checkpoint_prune(struct store *s, const char *site, uint32_t shard, const uint64_t *keep,
+                          uint32_t count)
 {
     struct numbers n;
-    size_t spared = 0;
-    enum err rc;
+    enum err rc = numbers_find(s, site, shard, &n);
 
-    if (keep == 0) {
-        return ERR_INVALID;
-    }
-    rc = numbers_find(s, site, shard, &n);
     if (rc != OK) {
         return rc;
     }
-    rc = prune_spare(s, site, shard, keep, trusted, &n, &spared);
-    for (size_t i = spared; rc == OK && i < n.count; i++) {
+    for (size_t i = 0; i < n.count && rc == OK; i++) {
         char name[STORE_NAME_BYTES];
 
-        checkpoint_name(site, shard, numbers_at(&n, i), name, sizeof(name));
-        rc = store_remove(s, name);
-        rc = rc == ERR_NOT_FOUND ? OK : rc; /* Somebody else was quicker. */
+        if (!prune_spares(keep, count, numbers_at(&n, i))) {
+            checkpoint_name(site, shard, numbers_at(&n, i), name, sizeof(name));
+            rc = store_remove(s, name);
+            rc = rc == ERR_NOT_FOUND ? OK : rc; /* Somebody else was quicker. */
+        }
     }
     grow_deinit(&n.bytes);
     return rc;
-}
-
-enum err checkpoint_prune(struct store *s, const char *site, uint32_t shard, uint32_t keep)
-{
-    return checkpoint_prune_trusting(s, site, shard, keep, UINT64_MAX);
 }

@@ -100,14 +100,14 @@ MUST_USE enum err checkpoint_newest(struct store *s, const char *site, uint32_t 
                                     size_t size, uint64_t *number_out, uint32_t *skipped_out,
                                     struct err_text *text);
 
-/* Remove all checkpoints of the shard that are older than the @keep newest whole ones, @keep at
- * least one. Reads those @keep ones, and blocks as long as that takes. */
-MUST_USE enum err checkpoint_prune(struct store *s, const char *site, uint32_t shard,
-                                   uint32_t keep);
+/* The highest number of any checkpoint of the shard, whole or not; 0: there is none. On failure
+ * @text says what failed. */
+MUST_USE enum err checkpoint_last(struct store *s, const char *site, uint32_t shard,
+                                  uint64_t *number_out, struct err_text *text);
 
-/* The same for who cannot wait: numbers from @trusted on are taken for whole without reading them.
- * For those whose committed() the caller has seen itself. */
-MUST_USE enum err checkpoint_prune_trusting(struct store *s, const char *site, uint32_t shard,
-                                            uint32_t keep, uint64_t trusted);
+/* Remove all checkpoints of the shard whose numbers are below the largest of @keep and not one of
+ * them; blocks. */
+MUST_USE enum err checkpoint_prune(struct store *s, const char *site, uint32_t shard,
+                                   const uint64_t *keep, uint32_t count);
 
 #endif

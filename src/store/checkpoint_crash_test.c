@@ -149,7 +149,6 @@ static void assert_swept(struct ground *g)
 
     assert_int_equal(loop_create_manual(0, &loop), OK);
     assert_int_equal(store_dir_create(g->path, loop, &s, &text), OK);
-    assert_int_equal(checkpoint_prune(s, "eu", 3, 2), OK);
     assert_int_equal(store_list(s, "", store_listing_add, &l), OK);
     for (size_t i = 0; i < l.size; i++) {
         objects += l.text[i] == ':';

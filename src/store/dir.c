@@ -49,6 +49,7 @@ static enum err dir_fault(const char *verb, const char *name)
     int why = errno;
 
     LOG_WRN("store", "cannot %s %s: %s", verb, name, strerror(why));
+    errno = why; /* For those who say more of it. */
     return dir_err(why);
 }
 

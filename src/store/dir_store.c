@@ -15,6 +15,7 @@
 #include "loop/mailbox.h"
 #include "store/dir.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,6 +63,14 @@ static struct dir_store *dir_store_of(struct store *s)
     return (struct dir_store *)s;
 }
 
+/* On the lane, after a step of a file: errno is of it. */
+static void dir_store_note(struct dir_store *s, enum err rc)
+{
+    if (rc != OK) {
+        atomic_store(&s->base.why, errno);
+    }
+}
+
 /* On the lane: have the file open. */
 static enum err dir_writer_ready(struct dir_writer *w)
 {
@@ -83,6 +92,7 @@ static void dir_block_run(void *user)
         if (rc == OK) {
             rc = dir_file_write(&w->file, block->bytes, block->size);
         }
+        dir_store_note(w->store, rc);
         atomic_store(&w->failed, rc);
     }
     atomic_fetch_sub(&w->pending, block->size);
@@ -106,6 +116,7 @@ static void dir_writer_run(void *user)
         if (rc == OK) {
             rc = dir_file_publish(&w->file);
         }
+        dir_store_note(w->store, rc);
     }
     dir_file_discard(&w->file);
     w->result = rc;

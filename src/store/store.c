@@ -3,6 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+void store_fault_text(struct store *s, enum err rc, char *out, size_t size)
+{
+    int why = s->why;
+
+    (void)snprintf(out, size, "%s", why != 0 ? strerror(why) : err_string(rc));
+}
+
 static bool store_name_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -40,6 +47,13 @@ static bool store_prefix_valid(const char *prefix)
     return n > 0 && n < STORE_NAME_BYTES && store_name_valid(name);
 }
 
+/* Remember if it is the medium that failed. */
+static enum err store_note(struct store *s, enum err rc)
+{
+    s->fault = rc == ERR_IO || rc == ERR_FULL ? rc : s->fault;
+    return rc;
+}
+
 enum err store_begin(struct store *s, const char *name, struct store_writer **writer_out)
 {
     struct store_writer *w;
@@ -48,7 +62,7 @@ enum err store_begin(struct store *s, const char *name, struct store_writer **wr
     if (!store_name_valid(name)) {
         return ERR_INVALID;
     }
-    rc = s->ops->begin(s, name, &w);
+    rc = store_note(s, s->ops->begin(s, name, &w));
     if (rc == OK) {
         *w = (struct store_writer){s, OK};
         *writer_out = w;
@@ -88,7 +102,7 @@ enum err store_read(struct store *s, const char *name, uint64_t offset, void *by
     if (!store_name_valid(name)) {
         return ERR_INVALID;
     }
-    return s->ops->read(s, name, offset, bytes, size, done_out);
+    return store_note(s, s->ops->read(s, name, offset, bytes, size, done_out));
 }
 
 enum err store_size(struct store *s, const char *name, uint64_t *size_out)
@@ -96,7 +110,7 @@ enum err store_size(struct store *s, const char *name, uint64_t *size_out)
     if (!store_name_valid(name)) {
         return ERR_INVALID;
     }
-    return s->ops->size(s, name, size_out);
+    return store_note(s, s->ops->size(s, name, size_out));
 }
 
 enum err store_remove(struct store *s, const char *name)
@@ -104,7 +118,39 @@ enum err store_remove(struct store *s, const char *name)
     if (!store_name_valid(name)) {
         return ERR_INVALID;
     }
-    return s->ops->remove(s, name);
+    return store_note(s, s->ops->remove(s, name));
+}
+
+/* Names of a listing, as many as fit. */
+struct store_names {
+    char names[64][STORE_NAME_BYTES];
+    uint32_t count;
+};
+
+static void store_name_note(const char *name, uint64_t size, void *user)
+{
+    struct store_names *n = user;
+
+    (void)size;
+    if (n->count < sizeof(n->names) / sizeof(n->names[0])) {
+        (void)snprintf(n->names[n->count++], STORE_NAME_BYTES, "%s", name);
+    }
+}
+
+enum err store_remove_all(struct store *s, const char *prefix)
+{
+    struct store_names found;
+    enum err rc;
+
+    do {
+        found.count = 0;
+        rc = store_list(s, prefix, store_name_note, &found);
+        for (uint32_t i = 0; i < found.count && rc == OK; i++) {
+            rc = store_remove(s, found.names[i]);
+            rc = rc == ERR_NOT_FOUND ? OK : rc; /* Somebody else was quicker. */
+        }
+    } while (rc == OK && found.count > 0);
+    return rc;
 }
 
 enum err store_list(struct store *s, const char *prefix,
@@ -113,7 +159,7 @@ enum err store_list(struct store *s, const char *prefix,
     if (!store_prefix_valid(prefix)) {
         return ERR_INVALID;
     }
-    return s->ops->list(s, prefix, object, user);
+    return store_note(s, s->ops->list(s, prefix, object, user));
 }
 
 void store_destroy(struct store *s)

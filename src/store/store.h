@@ -45,7 +45,12 @@ struct store_ops {
 /* First field of every backend's own state. */
 struct store {
     const struct store_ops *ops;
+    enum err fault;  /* ERR_IO or ERR_FULL: how the medium failed last; OK: it never has. */
+    _Atomic int why; /* errno of the last failure to write; 0: none. */
 };
+
+/* Why the store failed: with what the system said, if that is known. */
+void store_fault_text(struct store *s, enum err rc, char *out, size_t size);
 
 /* First field of every backend's writer; filled in by store_begin(). Once @rc is not OK nothing is
  * appended any more, and the backend's commit must report it: an object with a hole never appears.
@@ -87,6 +92,10 @@ MUST_USE enum err store_size(struct store *s, const char *name, uint64_t *size_o
 
 /* Durably; blocks. ERR_NOT_FOUND, ERR_IO. */
 MUST_USE enum err store_remove(struct store *s, const char *name);
+
+/* Remove all objects whose names start with @prefix, durably; blocks. What was removed before an
+ * error stays so. */
+MUST_USE enum err store_remove_all(struct store *s, const char *prefix);
 
 /* Call @object for every object whose name starts with @prefix ("" for all), in the order of names
  * (strcmp). It must not change the store. ERR_TOO_BIG beyond STORE_OBJECTS_MAX; then, as after any

@@ -212,7 +212,7 @@ bool central_adopt(struct central *c, const struct central_plan *plan)
     }
     c->plan = *plan;
     c->begun = false;
-    c->unfit = false;
+    c->unfit = 0;
     ring_clear(&c->sums);
     ring_clear(&c->asks);
     for (uint32_t s = 0; s < c->sites; s++) {
@@ -390,16 +390,22 @@ static void central_enter(struct central *c, uint32_t site)
 
 bool central_begin(struct central *c)
 {
-    if (!central_is_centre(c) || c->begun || c->unfit || central_unsaid(c) != CENTRAL_SITES_MAX) {
+    if (!central_is_centre(c) || c->begun || c->unfit != 0 ||
+        central_unsaid(c) != CENTRAL_SITES_MAX) {
         return false;
     }
     for (uint32_t i = 0; i < c->chunks_count; i++) {
         central_find_top(c, i);
-        c->unfit = c->unfit || central_ahead(c, i, c->self);
+        for (uint32_t s = 0; s < c->sites; s++) {
+            bool ahead = central_is_active(c, s) && central_ahead(c, i, s);
+
+            c->unfit |= ahead ? UINT64_C(1) << s : 0;
+        }
     }
-    if (c->unfit) {
+    if (central_is_unfit(c)) {
         return false;
     }
+    c->unfit = 0;
     c->begun = true;
     c->alive = true;
     c->last = c->plan.epoch;

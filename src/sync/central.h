@@ -89,8 +89,8 @@ struct central {
     bool ordered;
     struct central_plan plan;
     bool begun;
-    bool alive; /* A plan has begun since it was made. */
-    bool unfit; /* Centre: it knows a round that does not count, so another one must be it. */
+    bool alive;     /* A plan has begun since it was made. */
+    uint64_t unfit; /* Centre: bits of sites that know a round that does not count. */
     uint32_t last;
     uint64_t since;
     uint64_t until;
@@ -134,6 +134,13 @@ MUST_USE enum err central_stood(struct central *c, uint32_t site,
  * is needed. Then all others are to be told to go. */
 MUST_USE bool central_begin(struct central *c);
 static inline bool central_is_unfit(const struct central *c)
+{
+    return (c->unfit >> c->self & 1) != 0;
+}
+
+/* Then the centre of the next plan must not be one of these, or two that are unfit would name each
+ * other for ever. At least one active site is none of them. */
+static inline uint64_t central_unfit(const struct central *c)
 {
     return c->unfit;
 }

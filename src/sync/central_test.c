@@ -74,6 +74,7 @@ static struct {
     uint64_t seen[KINDS];
     uint64_t plans, left_out, added, carried, crashes, wholes, laters, unfit;
     bool finishing;
+    uint32_t unfit_end; /* Centres of the last plans of a schedule. */
 } t;
 
 static void broken_at(const char *what, uint32_t site)
@@ -225,8 +226,8 @@ static bool enough(uint64_t active)
     return (in > out || in + out == 0) && (uint32_t)__builtin_popcountll(active) * 2 > t.count;
 }
 
-/* A plan for more than half of the sites, on its way to all. */
-static void plan(bool all)
+/* A plan for more than half of the sites, on its way to all; its centre is none of @unfit. */
+static void plan(bool all, uint64_t unfit)
 {
     struct central_plan p = {.epoch = ++t.epoch};
     uint64_t everybody = (UINT64_C(1) << t.count) - 1;
@@ -234,7 +235,7 @@ static void plan(bool all)
     do {
         p.active = all || rng_chance(&t.rng, 300000) ? everybody : rng_next(&t.rng) & everybody;
         p.centre = (uint32_t)rng_below(&t.rng, t.count);
-    } while (!enough(p.active) || (p.active >> p.centre & 1) == 0);
+    } while (!enough(p.active) || (p.active >> p.centre & 1) == 0 || (unfit >> p.centre & 1) != 0);
     for (uint32_t i = 0; i < t.count; i++) {
         t.sites[i].next = p;
     }
@@ -248,7 +249,10 @@ static void begin(uint32_t me)
     if (!central_begin(&s->c)) {
         if (central_is_unfit(&s->c) && s->next.epoch == s->c.plan.epoch) {
             t.unfit++;
-            plan(t.finishing);
+            if (t.finishing && ++t.unfit_end > 1) {
+                broken_at("a site that was not unfit is", me);
+            }
+            plan(t.finishing, central_unfit(&s->c));
         }
         return;
     }
@@ -658,10 +662,10 @@ static void step(bool faults)
     } else if (what < 97) {
         busy(a);
     } else if (what == 98 && faults && rng_chance(&t.rng, 100000)) {
-        plan(false);
+        plan(false, 0);
     } else if (what == 99 && faults && rng_chance(&t.rng, 20000)) {
         crash(a);
-        plan(false);
+        plan(false, 0);
     }
     pump(a);
     pump(b);
@@ -672,7 +676,8 @@ static void step(bool faults)
 static void finish(void)
 {
     t.finishing = true;
-    plan(true);
+    t.unfit_end = 0;
+    plan(true, 0);
     for (uint32_t i = 0; i < 40000; i++) {
         uint32_t a = (uint32_t)rng_below(&t.rng, t.count);
         bool open = false;
@@ -727,7 +732,7 @@ static void run(uint32_t seed)
     for (uint32_t i = 0; i < t.count; i++) {
         make(i);
     }
-    plan(true);
+    plan(true, 0);
     for (uint32_t i = 0; i < 3000; i++) {
         step(true);
     }

@@ -4,6 +4,7 @@
 #include "sync/links.h"
 
 #include "base/mem.h"
+#include "sync/links_state.h"
 
 #include <string.h>
 
@@ -17,11 +18,18 @@ static uint64_t *links_rate_of(const struct links *l, uint32_t site, uint32_t ne
     return &l->rates[(size_t)site * l->sites + neighbour];
 }
 
+static uint32_t *links_changed_of(const struct links *l, uint32_t site, uint32_t neighbour)
+{
+    return &l->changed[(size_t)site * l->sites + neighbour];
+}
+
 struct links_config links_config_default(void)
 {
     return (struct links_config){
         .turn_ns = UINT64_C(300000000),
         .quiet_ns = UINT64_C(100000000),
+        .batch_ns = UINT64_C(50000000),
+        .forward_ns = UINT64_C(100000000),
         .late_ns = UINT64_C(5000000000),
         .settle_ns = UINT64_C(10000000000),
         .change_percent = 25,
@@ -48,12 +56,15 @@ enum err links_init(struct links *l, uint32_t sites, uint32_t self, uint64_t lif
         .look_ns = now,
         .list = mem_calloc(sites, sizeof(*l->list)),
         .rates = mem_calloc((size_t)sites * sites, sizeof(*l->rates)),
+        .changed = mem_calloc((size_t)sites * sites, sizeof(*l->changed)),
         .measured = mem_calloc(sites, sizeof(*l->measured)),
+        .neighbours = mem_calloc(sites, sizeof(*l->neighbours)),
+        .known = mem_calloc((size_t)sites * sites, sizeof(*l->known)),
         .paths = mem_calloc(sites, sizeof(*l->paths)),
         .planned = mem_calloc((size_t)sites * sites, sizeof(*l->planned)),
     };
-    if (l->list == NULL || l->rates == NULL || l->measured == NULL || l->paths == NULL ||
-        l->planned == NULL) {
+    if (l->list == NULL || l->rates == NULL || l->changed == NULL || l->measured == NULL ||
+        l->neighbours == NULL || l->known == NULL || l->paths == NULL || l->planned == NULL) {
         links_deinit(l);
         return ERR_NOMEM;
     }
@@ -68,7 +79,10 @@ void links_deinit(struct links *l)
 {
     mem_free(l->list);
     mem_free(l->rates);
+    mem_free(l->changed);
     mem_free(l->measured);
+    mem_free(l->neighbours);
+    mem_free(l->known);
     mem_free(l->paths);
     mem_free(l->planned);
     *l = (struct links){0};
@@ -139,6 +153,8 @@ void links_set_up(struct links *l, uint32_t neighbour, bool up, uint64_t now)
     }
     own->named |= bit;
     own->up = up ? own->up | bit : own->up & ~bit;
+    *links_changed_of(l, l->self, neighbour) = own->number + 1;
+    l->neighbours[neighbour].forward_ns = now + l->config.forward_ns;
     l->due = true;
     l->changed_ns = now;
     links_meet(l, l->self);
@@ -210,7 +226,7 @@ uint64_t links_deadline(const struct links *l)
     return l->look_ns < rates_ns ? l->look_ns : rates_ns;
 }
 
-static void links_word_make(const struct links *l, uint32_t site, struct links_word *out)
+void links_word_make(const struct links *l, uint32_t site, uint32_t since, struct links_word *out)
 {
     const struct links_site *s = &l->list[site];
 
@@ -220,10 +236,11 @@ static void links_word_make(const struct links *l, uint32_t site, struct links_w
         .number = s->number,
         .epoch = s->epoch,
         .top = s->top,
+        .since = since,
         .remembers = s->remembers,
     };
     for (uint32_t n = 0; n < l->sites; n++) {
-        if ((s->named & links_bit(n)) != 0) {
+        if ((s->named & links_bit(n)) != 0 && *links_changed_of(l, site, n) > since) {
             out->entries[out->count++] = (struct links_entry){
                 .neighbour = n,
                 .up = (s->up & links_bit(n)) != 0,
@@ -237,15 +254,18 @@ void links_say(struct links *l, uint64_t now, struct links_word *out)
 {
     struct links_site *own = &l->list[l->self];
 
+    own->number++;
     for (uint32_t s = 0; s < l->sites; s++) {
-        if ((own->named & links_bit(s)) != 0) {
-            *links_rate_of(l, l->self, s) = l->measured[s];
+        uint64_t *rate = links_rate_of(l, l->self, s);
+
+        if ((own->named & links_bit(s)) != 0 && *rate != l->measured[s]) {
+            *rate = l->measured[s];
+            *links_changed_of(l, l->self, s) = own->number;
         }
     }
-    own->number++;
     l->due = false;
     l->said_ns = now;
-    links_word_make(l, l->self, out);
+    links_word_make(l, l->self, 0, out);
 }
 
 bool links_word_get(const struct links *l, uint32_t site, struct links_word *out)
@@ -254,7 +274,7 @@ bool links_word_get(const struct links *l, uint32_t site, struct links_word *out
     if (l->list[site].number == 0 || (site == l->self && l->due)) {
         return false;
     }
-    links_word_make(l, site, out);
+    links_word_make(l, site, 0, out);
     return true;
 }
 
@@ -263,7 +283,8 @@ static bool links_word_possible(const struct links *l, const struct links_word *
     uint64_t named = 0;
 
     if (word->site >= l->sites || word->count >= l->sites || word->number == 0 ||
-        word->life == UINT64_MAX || word->top > LINKS_EPOCH_LAST || word->epoch > word->top) {
+        word->since >= word->number || word->life == UINT64_MAX || word->top > LINKS_EPOCH_LAST ||
+        word->epoch > word->top) {
         return false;
     }
     for (uint32_t i = 0; i < word->count; i++) {
@@ -287,6 +308,9 @@ static void links_take_own(struct links *l, const struct links_word *word)
     if (word->life > own->life || (word->life == own->life && word->number > own->number)) {
         own->life = word->life + 1;
         own->number = 0;
+        for (uint32_t n = 0; n < l->sites; n++) {
+            *links_changed_of(l, l->self, n) = 1;
+        }
         l->due = true;
     } else if (word->life < own->life) {
         l->due = true;
@@ -304,15 +328,19 @@ static void links_keep(struct links *l, const struct links_word *word, uint64_t 
     s->epoch = word->epoch;
     s->top = word->top;
     s->remembers = word->remembers;
-    s->named = 0;
-    s->up = 0;
-    memset(links_rate_of(l, word->site, 0), 0, l->sites * sizeof(*l->rates));
+    if (word->since == 0) { /* What changed between the last word and this one is not known. */
+        s->floor = word->number;
+        s->named = 0;
+        s->up = 0;
+        memset(links_rate_of(l, word->site, 0), 0, l->sites * sizeof(*l->rates));
+    }
     for (uint32_t i = 0; i < word->count; i++) {
         const struct links_entry *e = &word->entries[i];
 
         s->named |= links_bit(e->neighbour);
-        s->up |= e->up ? links_bit(e->neighbour) : 0;
+        s->up = e->up ? s->up | links_bit(e->neighbour) : s->up & ~links_bit(e->neighbour);
         *links_rate_of(l, word->site, e->neighbour) = e->bytes_per_s;
+        *links_changed_of(l, word->site, e->neighbour) = word->number;
     }
     if (l->paths[word->site].life == 0) {
         l->paths[word->site].life = s->life; /* It is the one that the plan is for. */
@@ -325,13 +353,16 @@ static void links_keep(struct links *l, const struct links_word *word, uint64_t 
     }
 }
 
-enum links_verdict links_take(struct links *l, const struct links_word *word, uint64_t now)
+enum links_verdict links_take(struct links *l, uint32_t from, const struct links_word *word,
+                              uint64_t now)
 {
     const struct links_site *s;
 
+    CHECK(from < l->sites && from != l->self);
     if (!links_word_possible(l, word)) {
         return LINKS_WRONG;
     }
+    links_known(l, from, word->site, word->life, word->number);
     if (word->site == l->self) {
         links_take_own(l, word);
         return LINKS_OLD;
@@ -339,6 +370,9 @@ enum links_verdict links_take(struct links *l, const struct links_word *word, ui
     s = &l->list[word->site];
     if (word->life < s->life || (word->life == s->life && word->number <= s->number)) {
         return LINKS_OLD;
+    }
+    if (word->since != 0 && (word->life != s->life || word->since > s->number)) {
+        return LINKS_WRONG;
     }
     links_keep(l, word, now);
     links_meet(l, word->site);

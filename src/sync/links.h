@@ -7,9 +7,10 @@
  * one: the centre if it is there, and if it does not, the others, one after the other. There is no
  * vote: epochs are unique, the highest counts, and whoever proposes too early is only a nuisance.
  *
- * Nothing here sends: on LINKS_NEW a word is to be passed on to all neighbours but the one it came
- * from, what links_say() gives to all of them, and a neighbour that comes up is to get all there is
- * from links_word_get(), and the plan. */
+ * Nothing here sends. What each neighbour needs is a difference of versions (links_flood.c): the
+ * words that this site has, without those that the neighbour is known to have and those that
+ * another site sends it. links_pending() and links_plan_is_pending() tell it; callers look there
+ * after every change. */
 
 #ifndef SYNC_LINKS_H
 #define SYNC_LINKS_H
@@ -30,6 +31,8 @@ struct links_config {
     uint64_t away_ns;        /* Who is not reached for so long is left out; zero: nobody ever is. */
     uint64_t turn_ns;        /* Each waits so long for the one before it to propose. */
     uint64_t quiet_ns;       /* Changes come in bursts: the last one must be so long ago. */
+    uint64_t batch_ns;       /* Shortest time between two batches of words to one neighbour. */
+    uint64_t forward_ns;     /* Other sites' words go over a link only when it was up so long. */
     uint64_t late_ns;        /* Links that were never up are waited for so long at the start. */
     uint64_t settle_ns;      /* Rates must differ for so long ... */
     uint32_t change_percent; /* ... by more than this from those of the plan; 1 to 1000. */
@@ -49,6 +52,7 @@ struct links_word {
     uint32_t number; /* From one. */
     uint32_t epoch;  /* Of the plan that it follows; zero: none. */
     uint32_t top;    /* The highest that it followed ever, as far as it knows. */
+    uint32_t since;  /* Entries changed after the word of this number; zero: all entries. */
     bool remembers;  /* It has what was closed by a plan before. */
     uint32_t count;
     struct links_entry entries[LINKS_SITES_MAX - 1];
@@ -94,6 +98,7 @@ struct links_wish {
 struct links_site {
     uint64_t life;
     uint32_t number; /* Of its last word; zero: none was heard. */
+    uint32_t floor;  /* Changes are known since the word of this number. */
     uint32_t epoch;
     uint32_t top;
     bool remembers;
@@ -103,6 +108,19 @@ struct links_site {
     uint64_t since; /* It is not reached; LINKS_NEVER: it is. */
 };
 
+/* Identifies a word of a site. */
+struct links_version {
+    uint64_t life;
+    uint32_t number; /* Zero: no word. */
+};
+
+/* What this site knows of the other end of a link. */
+struct links_neighbour {
+    uint64_t batch_ns;   /* Time of the next batch of words, at the earliest. */
+    uint64_t forward_ns; /* The same of words of other sites. */
+    uint32_t epoch;      /* Of the latest plan that it has, as this session showed; zero: none. */
+};
+
 /* Fields are private to src/sync. */
 struct links {
     struct links_config config;
@@ -110,7 +128,10 @@ struct links {
     uint32_t self;
     struct links_site *list;
     uint64_t *rates;    /* By site and neighbour, as said. */
+    uint32_t *changed;  /* By site and neighbour: number of the word that changed the entry. */
     uint64_t *measured; /* Of this site's links. */
+    struct links_neighbour *neighbours;
+    struct links_version *known; /* By neighbour and site: the word that the neighbour has. */
     uint64_t reached;
     uint64_t late_ns;    /* A link that is not up yet will not be. */
     uint64_t changed_ns; /* Somebody's links, life or memory did. */
@@ -129,8 +150,9 @@ struct links {
     uint64_t look_ns;
 };
 
-/* 300 ms for a turn, 100 ms of quiet, 5 s at the start, a quarter of a rate for 10 s; nobody is
- * left out, and there must be a majority. */
+/* 300 ms for a turn, 100 ms of quiet, 50 ms between batches, 100 ms before words of others go over
+ * a link, 5 s at the start, a quarter of a rate for 10 s; nobody is left out, and there must be a
+ * majority. */
 struct links_config links_config_default(void);
 
 /* @sites in all, of which this is @self in that life. ERR_NOMEM. */
@@ -159,16 +181,45 @@ enum links_verdict {
     LINKS_WRONG, /* It cannot be. */
 };
 
-/* A word came. One about this site that an earlier life said is LINKS_OLD, and makes a new one
- * due. */
-MUST_USE enum links_verdict links_take(struct links *l, const struct links_word *word,
-                                       uint64_t now);
+/* A word came from that neighbour. One about this site that an earlier life said is LINKS_OLD, and
+ * makes a new one due. Changes since a word that this site does not have are LINKS_WRONG: the
+ * sender does not know what this site has, and the session has to begin anew. */
+MUST_USE enum links_verdict links_take(struct links *l, uint32_t from,
+                                       const struct links_word *word, uint64_t now);
 
 /* The latest word of a site, or false: none is known, or it is this one's and another is due. */
 MUST_USE bool links_word_get(const struct links *l, uint32_t site, struct links_word *out);
 
+/* A session with the neighbour was lost, and what was under way with it: nothing is known of what
+ * the neighbour has. */
+void links_neighbour_reset(struct links *l, uint32_t neighbour);
+
+/* Bits of sites whose words the neighbour is to be sent now; zero while its link is down, and until
+ * .batch_ns after the last batch. */
+uint64_t links_pending(const struct links *l, uint32_t neighbour, uint64_t now);
+
+/* The pending word of @site for the neighbour: what changed since the word that the neighbour has.
+ * It counts as sent: if it cannot be, links_neighbour_reset(). */
+void links_pending_get(struct links *l, uint32_t neighbour, uint32_t site, uint64_t now,
+                       struct links_word *out);
+
+/* When words are pending next, or LINKS_NEVER. */
+uint64_t links_pending_deadline(const struct links *l);
+
+/* Is the neighbour to be sent the plan now? After the words that are pending then. */
+bool links_plan_is_pending(const struct links *l, uint32_t neighbour);
+
+/* The neighbour has the plan of that epoch: it came from there, or was sent. */
+void links_plan_known(struct links *l, uint32_t neighbour, uint32_t epoch);
+
 /* Do both ends say that it is up? */
 bool links_joined(const struct links *l, uint32_t a, uint32_t b);
+
+/* Is there a link, as the first of them says? */
+static inline bool links_is_named(const struct links *l, uint32_t a, uint32_t b)
+{
+    return (l->list[a].named >> b & 1) != 0;
+}
 
 /* Bits of sites that are joined with this one, through others or not; and itself. */
 static inline uint64_t links_reached(const struct links *l)

@@ -2,6 +2,7 @@
 
 #include "sync/sync.h"
 
+#include "base/limits.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -132,6 +133,32 @@ enum err sync_grow(struct sync *s, uint32_t count)
     return OK;
 }
 
+/* Close the gap in an array of @all rows of @width, and zero what was behind it. */
+static void sync_close_gap(uint64_t *rows, size_t width, uint32_t first, uint32_t count,
+                           uint32_t all)
+{
+    uint32_t rest = all - first - count;
+
+    memmove(rows + first * width, rows + (first + count) * width, rest * width * sizeof(*rows));
+    memset(rows + (first + rest) * width, 0, count * width * sizeof(*rows));
+}
+
+void sync_shrink(struct sync *s, uint32_t first, uint32_t count)
+{
+    CHECK(s->sweep == s->chunks_count && first <= s->chunks_count &&
+          count <= s->chunks_count - first);
+    if (count == 0) {
+        return;
+    }
+    sync_close_gap(s->versions, 1, first, count, s->chunks_count);
+    sync_close_gap(s->gathered, 1, first, count, s->chunks_count);
+    sync_close_gap(s->pushed, s->members_capacity, first, count, s->chunks_count);
+    sync_close_gap(s->contained, s->members_capacity, first, count, s->chunks_count);
+    s->chunks_count -= count;
+    s->sweep = s->chunks_count;
+    s->behind = 0;
+}
+
 void sync_restart(struct sync *s)
 {
     s->started = true;
@@ -140,6 +167,29 @@ void sync_restart(struct sync *s)
 void sync_defer(struct sync *s, uint64_t clock)
 {
     s->seen = clock > s->seen + 1 ? clock - 1 : s->seen;
+}
+
+/* Up to which clock something may count where @version is closed, in a chunk or in all. */
+static uint64_t sync_allowed(const struct sync *s, uint64_t version)
+{
+    return s->config.policy->rounds ? version + s->config.staleness + 1
+                                    : s->version + LIMIT_TAP_CLOCKS;
+}
+
+/* Could a correct member be there? */
+static bool sync_is_ahead(const struct sync *s, uint64_t clock, uint64_t version)
+{
+    return clock > sync_allowed(s, version) + LIMIT_CLOCKS_AHEAD;
+}
+
+/* Somebody says that @clock has begun, where @version is closed: believed as far as the barrier
+ * allows it. */
+static void sync_see(struct sync *s, uint64_t clock, uint64_t version)
+{
+    uint64_t allowed = sync_allowed(s, version);
+
+    clock = clock < allowed ? clock : allowed;
+    s->seen = clock > s->seen ? clock : s->seen;
 }
 
 void sync_restore(struct sync *s, uint32_t chunk, uint64_t version)
@@ -161,7 +211,7 @@ void sync_restore_member(struct sync *s, uint32_t chunk, uint32_t member, uint64
     CHECK(chunk < s->chunks_count && sync_is_member(s, member));
     s->pushed[sync_at(s, chunk, member)] = clock;
     s->contained[sync_at(s, chunk, member)] = clock;
-    s->seen = clock > s->seen ? clock : s->seen;
+    sync_see(s, clock, s->versions[chunk]);
 }
 
 bool sync_is_member(const struct sync *s, uint32_t member)
@@ -227,6 +277,28 @@ static void sync_emit(struct sync_update *update, struct sync_action action)
     update->actions[update->count++] = action;
 }
 
+static void sync_say(struct sync_update *update, const struct sync_event *e,
+                     enum sync_action_type type, enum sync_reason reason, uint64_t clock)
+{
+    sync_emit(update, (struct sync_action){.type = type,
+                                           .reason = reason,
+                                           .member = e->member,
+                                           .chunk = e->chunk,
+                                           .clock = clock});
+}
+
+/* Further ahead than any correct member can be? */
+static bool sync_refused_ahead(const struct sync *s, const struct sync_event *e, uint64_t version,
+                               struct sync_update *update)
+{
+    bool ahead = sync_is_ahead(s, e->clock, version);
+
+    if (ahead) {
+        sync_say(update, e, SYNC_REFUSE, SYNC_AHEAD, sync_allowed(s, version));
+    }
+    return ahead;
+}
+
 /* The deadline runs from the first contribution to the open round. */
 static void sync_arm(struct sync *s, int64_t now_ns)
 {
@@ -240,7 +312,7 @@ static void sync_arm(struct sync *s, int64_t now_ns)
     }
 }
 
-/* Somebody has begun @clock. */
+/* Somebody has begun @clock, and the barrier allows it. */
 static void sync_begun(struct sync *s, uint64_t clock, int64_t now_ns)
 {
     s->seen = clock > s->seen ? clock : s->seen;
@@ -320,29 +392,56 @@ static uint64_t sync_oldest(struct sync *s)
     return oldest;
 }
 
-static void sync_try_advance(struct sync *s, int64_t now_ns, struct sync_update *update)
+/* What members have said counts as far as the barrier now allows. Has anybody moved? */
+static bool sync_catch_up(struct sync *s, int64_t now_ns)
+{
+    uint64_t allowed = sync_allowed(s, s->version);
+    bool moved = false;
+
+    for (uint32_t i = 0; i < s->members_capacity; i++) {
+        struct sync_member *m = &s->members[i];
+        uint64_t clock = m->said < allowed ? m->said : allowed;
+
+        if (sync_is_member(s, i) && clock > m->clock) {
+            m->clock = clock;
+            sync_begun(s, clock, now_ns);
+            moved = true;
+        }
+    }
+    return moved;
+}
+
+/* Returns true if chunks are to be looked at once more. */
+static bool sync_try_advance(struct sync *s, int64_t now_ns, struct sync_update *update)
 {
     uint64_t oldest = sync_oldest(s);
 
-    if (oldest > s->version) {
-        s->version = oldest;
-        s->seen = oldest > s->seen ? oldest : s->seen;
-        s->deadline_ns = SYNC_NEVER;
-        sync_arm(s, now_ns);
-        sync_emit(update, (struct sync_action){.type = SYNC_ADVANCE, .clock = oldest});
+    if (oldest <= s->version) {
+        return false;
     }
+    s->version = oldest;
+    s->seen = oldest > s->seen ? oldest : s->seen;
+    s->deadline_ns = SYNC_NEVER;
+    sync_arm(s, now_ns);
+    sync_emit(update, (struct sync_action){.type = SYNC_ADVANCE, .clock = oldest});
+    return sync_catch_up(s, now_ns);
 }
 
 /* Look at chunks from the cursor on, as far as the actions fit. */
 static void sync_sweep(struct sync *s, int64_t now_ns, struct sync_update *update)
 {
-    while (s->sweep < s->chunks_count && update->count + 1 < SYNC_ACTIONS_MAX) {
-        sync_try_close(s, s->sweep++, update);
+    bool again = true;
+
+    while (again && update->count + 1 < SYNC_ACTIONS_MAX) {
+        while (s->sweep < s->chunks_count && update->count + 1 < SYNC_ACTIONS_MAX) {
+            sync_try_close(s, s->sweep++, update);
+        }
+        again = s->sweep < s->chunks_count || sync_try_advance(s, now_ns, update);
+        if (again && s->sweep == s->chunks_count) {
+            s->sweep = s->config.policy->rounds ? 0 : s->chunks_count;
+        }
     }
-    update->more = s->sweep < s->chunks_count;
-    if (!update->more) {
-        sync_try_advance(s, now_ns, update);
-    }
+    update->more = again;
 }
 
 static void sync_sweep_all(struct sync *s, int64_t now_ns, struct sync_update *update)
@@ -354,19 +453,40 @@ static void sync_sweep_all(struct sync *s, int64_t now_ns, struct sync_update *u
 
 /* Joining and leaving. */
 
-/* The first clock that nobody has begun yet. */
+/* The first clock that nobody has begun yet. Without rounds there is nothing to be begun in
+ * common, and how far the fastest is says nothing. */
 static uint64_t sync_entry(const struct sync *s)
 {
-    return s->seen > s->version ? s->seen + 1 : s->version + 1;
+    return s->config.policy->rounds && s->seen > s->version ? s->seen + 1 : s->version + 1;
+}
+
+/* Up to where updates of whoever had the place before may be in. */
+static uint64_t sync_before(const struct sync *s, uint32_t member)
+{
+    uint64_t first = s->members[member].first;
+    uint64_t before = first > 0 ? first - 1 : 0;
+
+    for (uint32_t c = 0; c < s->chunks_count; c++) {
+        uint64_t pushed = s->pushed[sync_at(s, c, member)];
+
+        before = pushed > before ? pushed : before;
+    }
+    return before;
 }
 
 static void sync_admit(struct sync *s, uint32_t member, uint64_t done, struct sync_update *update)
 {
     struct sync_member *m = &s->members[member];
 
+    if (!s->config.policy->rounds) {
+        uint64_t before = sync_before(s, member);
+
+        done = before > done ? before : done;
+    }
     m->admitted = true;
     m->first = done + 1;
     m->clock = done;
+    m->said = done;
     for (uint32_t c = 0; c < s->chunks_count; c++) {
         s->pushed[sync_at(s, c, member)] = 0;
         s->contained[sync_at(s, c, member)] = 0;
@@ -395,7 +515,7 @@ static void sync_resume(struct sync *s, const struct sync_event *e, struct sync_
     bool behind = s->config.policy->rounds && e->clock < s->version;
     uint64_t done = behind ? s->version : e->clock;
 
-    s->seen = done > s->seen ? done : s->seen;
+    sync_see(s, done, s->version);
     s->resumed = true;
     sync_admit(s, e->member, done, update);
     s->members[e->member].first = 1;
@@ -408,6 +528,9 @@ static enum err sync_join(struct sync *s, const struct sync_event *e, struct syn
 {
     uint32_t capacity = s->members_capacity == 0 ? 8 : s->members_capacity;
 
+    if (e->resume && sync_refused_ahead(s, e, s->version, update)) {
+        return OK;
+    }
     while (capacity <= e->member) {
         capacity *= 2;
     }
@@ -421,7 +544,8 @@ static enum err sync_join(struct sync *s, const struct sync_event *e, struct syn
     if (s->members[e->member].present) {
         return ERR_PEER;
     }
-    s->members[e->member] = (struct sync_member){.present = true, .rank = e->rank};
+    s->members[e->member] = (struct sync_member){
+        .present = true, .rank = e->rank, .first = s->members[e->member].first};
     s->members_count++;
     if (e->resume) {
         sync_resume(s, e, update);
@@ -487,16 +611,6 @@ static void sync_timeout(struct sync *s, const struct sync_event *e, struct sync
 
 /* Updates, clocks and reads. */
 
-static void sync_say(struct sync_update *update, const struct sync_event *e,
-                     enum sync_action_type type, enum sync_reason reason, uint64_t clock)
-{
-    sync_emit(update, (struct sync_action){.type = type,
-                                           .reason = reason,
-                                           .member = e->member,
-                                           .chunk = e->chunk,
-                                           .clock = clock});
-}
-
 /* With a fixed order: is there somebody whose update must be added before? */
 static bool sync_must_follow(const struct sync *s, const struct sync_event *e)
 {
@@ -518,19 +632,22 @@ static void sync_take(struct sync *s, const struct sync_event *e, struct sync_up
         sync_close(s, e->chunk, s->versions[e->chunk] + 1, update);
     } else {
         sync_try_close(s, e->chunk, update);
-        if (s->versions[e->chunk] > s->version) {
-            sync_try_advance(s, e->now_ns, update);
+        if (s->versions[e->chunk] > s->version && sync_try_advance(s, e->now_ns, update)) {
+            sync_sweep_all(s, e->now_ns, update);
         }
     }
 }
 
-/* The first clock of which the member's update of this chunk would still count. */
-static uint64_t sync_first(const struct sync *s, const struct sync_event *e)
+uint64_t sync_open_clock(const struct sync *s, uint32_t chunk, uint32_t member)
 {
-    uint64_t done = s->members[e->member].clock;
+    uint64_t done = 0;
 
-    if (s->config.policy->rounds && s->versions[e->chunk] > done) {
-        done = s->versions[e->chunk];
+    if (!sync_is_member(s, member)) {
+        return sync_entry(s);
+    }
+    done = s->members[member].said;
+    if (s->config.policy->rounds && chunk < s->chunks_count && s->versions[chunk] > done) {
+        done = s->versions[chunk];
     }
     return done + 1;
 }
@@ -546,13 +663,20 @@ static void sync_push(struct sync *s, const struct sync_event *e, struct sync_up
         sync_say(update, e, SYNC_DROP, SYNC_REASON_NONE, e->clock);
         return;
     }
-    if (e->clock <= s->members[e->member].clock) {
-        sync_say(update, e, SYNC_REFUSE, SYNC_LATE, sync_first(s, e));
+    if (e->clock <= s->members[e->member].said) {
+        sync_say(update, e, SYNC_REFUSE, SYNC_LATE, sync_open_clock(s, e->chunk, e->member));
+        return;
+    }
+    if (sync_refused_ahead(s, e, s->versions[e->chunk], update)) {
+        return;
+    }
+    if (e->clock > sync_allowed(s, s->versions[e->chunk])) {
+        sync_say(update, e, SYNC_WAIT, SYNC_REASON_NONE, e->clock);
         return;
     }
     switch (s->config.policy->push(&s->config, e->clock, s->versions[e->chunk])) {
     case SYNC_TOO_LATE:
-        sync_say(update, e, SYNC_REFUSE, SYNC_LATE, sync_first(s, e));
+        sync_say(update, e, SYNC_REFUSE, SYNC_LATE, sync_open_clock(s, e->chunk, e->member));
         break;
     case SYNC_LATER:
         sync_say(update, e, SYNC_WAIT, SYNC_REASON_NONE, e->clock);
@@ -569,32 +693,39 @@ static void sync_push(struct sync *s, const struct sync_event *e, struct sync_up
 }
 
 /* Did the member leave a chunk out? If it sent them all, each of them was looked at then. */
-static bool sync_skipped(const struct sync *s, const struct sync_event *e)
+static bool sync_skipped(const struct sync *s, uint32_t member)
 {
     for (uint32_t c = 0; c < s->chunks_count; c++) {
-        if (s->pushed[sync_at(s, c, e->member)] < e->clock) {
+        if (s->pushed[sync_at(s, c, member)] < s->members[member].clock) {
             return true;
         }
     }
     return false;
 }
 
-/* It never has to wait: being done early harms nobody, and updates and reads have their limits. */
+/* It never has to wait: what is beyond the barrier counts later. */
 static void sync_clock(struct sync *s, const struct sync_event *e, struct sync_update *update)
 {
     uint64_t min = sync_clock_min(s);
+    struct sync_member *m;
+    uint64_t before;
 
     if (!sync_is_member(s, e->member)) {
         sync_say(update, e, SYNC_REFUSE, SYNC_STRANGER, sync_entry(s));
         return;
     }
-    if (e->clock <= s->members[e->member].clock) {
+    m = &s->members[e->member];
+    if (e->clock <= m->said) {
         sync_say(update, e, SYNC_DROP, SYNC_REASON_NONE, e->clock);
         return;
     }
-    s->members[e->member].clock = e->clock;
-    sync_begun(s, e->clock, e->now_ns);
-    if (sync_clock_min(s) > min || sync_skipped(s, e)) {
+    if (sync_refused_ahead(s, e, s->version, update)) {
+        return;
+    }
+    before = m->clock;
+    m->said = e->clock;
+    (void)sync_catch_up(s, e->now_ns);
+    if (sync_clock_min(s) > min || (m->clock > before && sync_skipped(s, e->member))) {
         sync_sweep_all(s, e->now_ns, update);
     }
 }
@@ -616,13 +747,17 @@ static void sync_release(struct sync *s, const struct sync_event *e, struct sync
     sync_emit(update,
               (struct sync_action){.type = SYNC_CLOSE, .chunk = e->chunk, .clock = e->clock});
     sync_try_close(s, e->chunk, update);
-    sync_try_advance(s, e->now_ns, update);
+    if (sync_try_advance(s, e->now_ns, update)) {
+        sync_sweep_all(s, e->now_ns, update);
+    }
 }
 
 static void sync_read(struct sync *s, const struct sync_event *e, struct sync_update *update)
 {
     if (!sync_is_member(s, e->member)) {
         sync_say(update, e, SYNC_REFUSE, SYNC_STRANGER, sync_entry(s));
+    } else if (sync_refused_ahead(s, e, s->versions[e->chunk], update)) {
+        return;
     } else if (s->config.policy->read(&s->config, e->clock, s->versions[e->chunk])) {
         sync_say(update, e, SYNC_ANSWER, SYNC_REASON_NONE, e->clock);
     } else {
@@ -743,7 +878,7 @@ const char *sync_action_name(enum sync_action_type type)
 
 const char *sync_reason_name(enum sync_reason reason)
 {
-    static const char *const names[SYNC_REASONS] = {"none", "late", "not a member"};
+    static const char *const names[SYNC_REASONS] = {"none", "late", "not a member", "ahead"};
 
     return reason < SYNC_REASONS ? names[reason] : "unknown";
 }

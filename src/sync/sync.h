@@ -11,6 +11,10 @@
  * struct sync_policy; membership and deadline are the same for all:
  *
  *   - the members are the active list; a joiner enters at the first clock that nobody has begun;
+ *     where nobody waits (tap), at the one after the slowest member's, or after its own last one;
+ *   - a member's word moves nobody further than the barrier allows: a clock beyond that counts as
+ *     far as it does, and the rest later; one that no correct member can have reached
+ *     (LIMIT_CLOCKS_AHEAD) is refused, and so are updates and reads;
  *   - a member that leaves, or that is not done when the deadline of a round passes, is no longer
  *     waited for; what it sends afterwards is refused with a reason (D3). With a fixed order only
  *     the first in that order is given up at a time: the others may have been held back by it;
@@ -45,7 +49,7 @@ enum {
 
 enum sync_event_type {
     SYNC_JOIN,     /* .member is new, with .rank; .resume: it was in, is done up to .clock, and
-                    * will send nothing of that again. */
+                    * will send nothing of that again. Refused if that is too far ahead. */
     SYNC_LEAVE,    /* .member is gone. */
     SYNC_PUSH,     /* .member has an update of .chunk for .clock. */
     SYNC_CLOCK,    /* .member has sent everything it has for clocks up to .clock. */
@@ -88,6 +92,7 @@ enum sync_reason {
     SYNC_REASON_NONE,
     SYNC_LATE,     /* The round is closed. */
     SYNC_STRANGER, /* Not a member: it left, or missed a deadline. */
+    SYNC_AHEAD,    /* Further than any correct member can be; .clock: what the barrier allows. */
     SYNC_REASONS,
 };
 
@@ -140,7 +145,8 @@ struct sync_member {
     bool admitted;
     uint32_t rank;
     uint64_t first; /* Updates of clocks before this are none of ours. */
-    uint64_t clock; /* All it has up to here is in. */
+    uint64_t clock; /* All it has up to here is in; at most what the barrier allows. */
+    uint64_t said;  /* The same by its own word. */
 };
 
 /* Embedded in its owner; fields are private to src/sync. */
@@ -175,6 +181,10 @@ MUST_USE enum err sync_reserve(struct sync *s, uint32_t count);
 /* @count more chunks, of the shard's version; not while an update has more. ERR_NOMEM (not after
  * sync_reserve()), ERR_TOO_BIG: nothing has changed. */
 MUST_USE enum err sync_grow(struct sync *s, uint32_t count);
+
+/* Forget the chunks from @first on, @count of them; the others move down. Not while an update has
+ * more. SYNC_CONTINUE is due: they may have been the oldest. */
+void sync_shrink(struct sync *s, uint32_t first, uint32_t count);
 
 /* Feed one event; on OK @update holds what to do, in order. ERR_NOMEM (joining only),
  * ERR_PEER if no correct peer could have caused it: nothing has changed then. */
@@ -225,6 +235,9 @@ bool sync_is_member(const struct sync *s, uint32_t member);
 /* It has joined, and is let in when enough others have. */
 bool sync_is_waiting(const struct sync *s, uint32_t member);
 uint64_t sync_member_clock(const struct sync *s, uint32_t member);
+
+/* The first clock of which an update of the member would count now. */
+uint64_t sync_open_clock(const struct sync *s, uint32_t chunk, uint32_t member);
 
 /* For those who ask why: does the shard wait for this member to close the round after version()? */
 bool sync_waits_for(const struct sync *s, uint32_t member);

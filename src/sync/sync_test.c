@@ -415,6 +415,37 @@ static void test_the_invariant_sees_what_is_broken(void **state)
     sync_deinit(&s);
 }
 
+/* The chunk that held the round back goes: the round is complete without it. */
+static void test_a_round_does_not_wait_for_chunks_that_are_gone(void **state)
+{
+    struct sync_config config = {.policy = &sync_bsp};
+    struct sync s;
+
+    (void)state;
+    make(&s, &config, 4);
+    join(&s, 0);
+    join(&s, 1);
+    push(&s, 0, 0, 1);
+    push(&s, 0, 3, 1);
+    push(&s, 1, 3, 1); /* Chunk 3 closes. */
+    assert_int_equal(sync_chunk_version(&s, 3), 1);
+    sync_shrink(&s, 0, 3);
+    assert_true(sync_invariant(&s));
+    assert_int_equal(sync_chunk_version(&s, 0), 1);
+    assert_int_equal(sync_contained(&s, 0, 1), 1);
+    assert_int_equal(sync_version(&s), 0);
+    step(&s, (struct sync_event){.type = SYNC_CONTINUE});
+    assert_int_equal(sync_version(&s), 1);
+    assert_int_equal(sync_grow(&s, 2), OK); /* Nothing of the old ones is in the new ones. */
+    assert_int_equal(sync_contained(&s, 1, 0), 0);
+    assert_int_equal(sync_chunk_version(&s, 2), 1);
+    finish(&s, 0, 1);
+    finish(&s, 1, 1);
+    push(&s, 0, 2, 2);
+    assert_true(sync_invariant(&s));
+    sync_deinit(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -434,6 +465,7 @@ int main(void)
         cmocka_unit_test(test_who_never_joined_is_nobody),
         cmocka_unit_test(test_a_restart_lets_those_in_who_wait_for_others),
         cmocka_unit_test(test_the_invariant_sees_what_is_broken),
+        cmocka_unit_test(test_a_round_does_not_wait_for_chunks_that_are_gone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,9 +63,15 @@ static inline struct links_word word_of(uint32_t site, uint64_t life, uint64_t u
     return word;
 }
 
+/* From some neighbour. */
+static inline enum links_verdict take(const struct links_word *word, uint64_t now)
+{
+    return links_take(&l, l.self == 0 ? 1 : 0, word, now);
+}
+
 static inline void hear(const struct links_word *word, uint64_t now)
 {
-    assert_int_equal(links_take(&l, word, now), LINKS_NEW);
+    assert_int_equal(take(word, now), LINKS_NEW);
 }
 
 static inline void heard(uint32_t site, uint64_t up, uint64_t now)

@@ -5,6 +5,7 @@
 #ifndef SYNC_TESTING_MODEL_H
 #define SYNC_TESTING_MODEL_H
 
+#include "base/limits.h"
 #include "sync/testing.h"
 
 enum { MODEL_UPDATES_MAX = 2048, MODEL_CHUNKS_MAX = 8, MODEL_PLACES = 48 };
@@ -23,7 +24,8 @@ struct model_member {
     uint32_t rank;
     uint32_t life; /* Number of this membership, so that a place can be used again. */
     uint64_t first;
-    uint64_t done;
+    uint64_t done; /* As far as it counts. */
+    uint64_t said;
 };
 
 struct model {
@@ -41,8 +43,9 @@ struct model {
     uint32_t chunks;
     uint64_t versions[MODEL_CHUNKS_MAX];
     uint64_t version;
-    uint64_t begun;         /* The largest clock of which anything is known. */
-    int64_t waits_since_ns; /* For the round after version; SYNC_NEVER: not begun. */
+    uint64_t last[MODEL_PLACES]; /* Of the place's updates, in any life. */
+    uint64_t begun;              /* The largest clock of which anything is known. */
+    int64_t waits_since_ns;      /* For the round after version; SYNC_NEVER: not begun. */
 };
 
 static inline void model_init(struct model *m, const struct sync_config *config)
@@ -171,6 +174,42 @@ static inline uint64_t model_common(const struct model *m)
     return common;
 }
 
+/* Up to where anything may count where @version is closed. */
+static inline uint64_t model_allowed(const struct model *m, uint64_t version)
+{
+    return m->tap ? m->version + LIMIT_TAP_CLOCKS : version + 1 + (m->bsp ? 0 : m->staleness);
+}
+
+static inline void model_begin(struct model *m, uint64_t clock)
+{
+    m->begun = clock > m->begun ? clock : m->begun;
+}
+
+/* Words that were too large before. */
+static inline bool model_believe(struct model *m)
+{
+    bool more = false;
+
+    for (uint32_t i = 0; i < MODEL_PLACES; i++) {
+        struct model_member *who = &m->members[i];
+        uint64_t now = model_allowed(m, m->version);
+
+        now = who->said < now ? who->said : now;
+        if (model_is_member(m, i) && now > who->done) {
+            who->done = now;
+            model_begin(m, now);
+            more = true;
+        }
+    }
+    return more;
+}
+
+/* The first clock of whoever comes now. */
+static inline uint64_t model_entry(const struct model *m)
+{
+    return (m->tap ? m->version : m->begun) + 1;
+}
+
 /* Close all that is complete, wherever it is. */
 static inline void model_settle(struct model *m, int64_t now_ns, struct testing_actions *out)
 {
@@ -187,6 +226,10 @@ static inline void model_settle(struct model *m, int64_t now_ns, struct testing_
         m->begun = m->begun > m->version ? m->begun : m->version;
         model_watch(m, now_ns, true);
         model_say(out, (struct sync_action){.type = SYNC_ADVANCE, .clock = m->version});
+        if (model_believe(m)) {
+            model_watch(m, now_ns, false);
+            model_settle(m, now_ns, out);
+        }
     }
 }
 
@@ -197,8 +240,11 @@ static inline void model_admit(struct model *m, uint32_t member, uint64_t done, 
 
     who->admitted = true;
     who->life = ++m->lives;
+    done = m->tap && m->last[member] > done ? m->last[member] : done;
+    m->last[member] = resume ? m->last[member] : done;
     who->first = resume ? 1 : done + 1;
     who->done = done;
+    who->said = done;
     model_say(out, (struct sync_action){.type = SYNC_ADMIT, .member = member, .clock = done + 1});
 }
 
@@ -217,13 +263,17 @@ static inline enum err model_join(struct model *m, const struct sync_event *e,
     if (e->resume) {
         model_admit(m, e->member, m->tap || e->clock > m->version ? e->clock : m->version, true,
                     out);
-        m->begun = m->begun > m->members[e->member].done ? m->begun : m->members[e->member].done;
+        model_begin(m, m->members[e->member].done < model_allowed(m, m->version)
+                           ? m->members[e->member].done
+                           : model_allowed(m, m->version));
     }
     if (e->resume || m->started || present >= m->gate) {
+        uint64_t before = model_entry(m) - 1;
+
         m->started = true;
         for (uint32_t i = 0; i < MODEL_PLACES; i++) {
             if (m->members[i].present && !m->members[i].admitted) {
-                model_admit(m, i, m->begun, false, out);
+                model_admit(m, i, before, false, out);
             }
         }
     }
@@ -283,16 +333,21 @@ static inline bool model_knows(const struct model *m, const struct sync_event *e
                                struct testing_actions *out)
 {
     if (!model_is_member(m, e->member)) {
-        model_answer(e, SYNC_REFUSE, SYNC_STRANGER, m->begun + 1, out);
+        model_answer(e, SYNC_REFUSE, SYNC_STRANGER, model_entry(m), out);
         return false;
     }
     return true;
 }
 
-/* May anything of @clock enter yet, where @version is closed? */
-static inline bool model_may_enter(const struct model *m, uint64_t clock, uint64_t version)
+/* Refuse what nobody can have begun. */
+static inline bool model_is_possible(const struct model *m, const struct sync_event *e,
+                                     uint64_t version, struct testing_actions *out)
 {
-    return m->tap || clock <= version + 1 + (m->bsp ? 0 : m->staleness);
+    if (e->clock > model_allowed(m, version) + LIMIT_CLOCKS_AHEAD) {
+        model_answer(e, SYNC_REFUSE, SYNC_AHEAD, model_allowed(m, version), out);
+        return false;
+    }
+    return true;
 }
 
 static inline bool model_is_next(const struct model *m, const struct sync_event *e)
@@ -311,7 +366,7 @@ static inline void model_push(struct model *m, const struct sync_event *e,
                               struct testing_actions *out)
 {
     const struct model_member *who = &m->members[e->member];
-    uint64_t over = who->done;
+    uint64_t over = who->said;
 
     if (!model_knows(m, e, out)) {
         return;
@@ -321,18 +376,21 @@ static inline void model_push(struct model *m, const struct sync_event *e,
         model_answer(e, SYNC_DROP, SYNC_REASON_NONE, e->clock, out);
     } else if (e->clock <= over) {
         model_answer(e, SYNC_REFUSE, SYNC_LATE, over + 1, out);
-    } else if (!model_may_enter(m, e->clock, m->versions[e->chunk])) {
+    } else if (!model_is_possible(m, e, m->versions[e->chunk], out)) {
+        return;
+    } else if (e->clock > model_allowed(m, m->versions[e->chunk])) {
         model_answer(e, SYNC_WAIT, SYNC_REASON_NONE, e->clock, out);
     } else if (!model_is_next(m, e)) {
-        m->begun = e->clock > m->begun ? e->clock : m->begun;
+        model_begin(m, e->clock);
         model_watch(m, e->now_ns, false);
         model_answer(e, SYNC_WAIT, SYNC_REASON_NONE, e->clock, out);
     } else {
         assert_true(m->updates_count < MODEL_UPDATES_MAX);
         m->updates[m->updates_count++] =
             (struct model_update){.life = who->life, .chunk = e->chunk, .clock = e->clock};
+        m->last[e->member] = e->clock > m->last[e->member] ? e->clock : m->last[e->member];
         model_answer(e, SYNC_TAKE, SYNC_REASON_NONE, e->clock, out);
-        m->begun = e->clock > m->begun ? e->clock : m->begun;
+        model_begin(m, e->clock);
         model_watch(m, e->now_ns, false);
         if (m->tap) {
             model_close(m, e->chunk, m->versions[e->chunk] + 1, out);
@@ -347,11 +405,11 @@ static inline void model_clock(struct model *m, const struct sync_event *e,
     if (!model_knows(m, e, out)) {
         return;
     }
-    if (e->clock <= m->members[e->member].done) {
+    if (e->clock <= m->members[e->member].said) {
         model_answer(e, SYNC_DROP, SYNC_REASON_NONE, e->clock, out);
-    } else {
-        m->members[e->member].done = e->clock;
-        m->begun = e->clock > m->begun ? e->clock : m->begun;
+    } else if (model_is_possible(m, e, m->version, out)) {
+        m->members[e->member].said = e->clock;
+        (void)model_believe(m);
         model_watch(m, e->now_ns, false);
         model_settle(m, e->now_ns, out);
     }
@@ -360,8 +418,8 @@ static inline void model_clock(struct model *m, const struct sync_event *e,
 static inline void model_read(struct model *m, const struct sync_event *e,
                               struct testing_actions *out)
 {
-    if (model_knows(m, e, out)) {
-        bool fresh = model_may_enter(m, e->clock, m->versions[e->chunk]);
+    if (model_knows(m, e, out) && model_is_possible(m, e, m->versions[e->chunk], out)) {
+        bool fresh = m->tap || e->clock <= model_allowed(m, m->versions[e->chunk]);
 
         model_answer(e, fresh ? SYNC_ANSWER : SYNC_WAIT, SYNC_REASON_NONE, e->clock, out);
     }
@@ -426,7 +484,10 @@ static inline void model_restore_member(struct model *m, uint32_t chunk, uint32_
     if (clock > 0) {
         m->updates[m->updates_count++] = (struct model_update){
             .life = m->members[member].life, .chunk = chunk, .clock = clock, .closed = true};
-        m->begun = clock > m->begun ? clock : m->begun;
+        m->last[member] = clock > m->last[member] ? clock : m->last[member];
+        model_begin(m, clock < model_allowed(m, m->versions[chunk])
+                           ? clock
+                           : model_allowed(m, m->versions[chunk]));
     }
 }
 

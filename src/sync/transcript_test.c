@@ -81,8 +81,9 @@ static void say_action(const struct sync_action *a)
         text_addf(&t.out, "  %s %" PRIu64 "\n", name, a->clock);
         break;
     case SYNC_REFUSE:
-        text_addf(&t.out, "  %s: %s, the first would be %" PRIu64 "\n", name,
-                  sync_reason_name(a->reason), a->clock);
+        text_addf(&t.out, "  %s: %s, the %s would be %" PRIu64 "\n", name,
+                  sync_reason_name(a->reason), a->reason == SYNC_AHEAD ? "last" : "first",
+                  a->clock);
         break;
     default:
         text_addf(&t.out, "  %s\n", name);

@@ -67,6 +67,11 @@ static float *accum_floats(const struct table_accum *a)
     return (float *)(void *)buf_bytes(a->sum);
 }
 
+uint32_t table_accum_bytes(uint32_t elements)
+{
+    return ACCUM_HEADROOM + elements * (uint32_t)sizeof(float) + ACCUM_TAILROOM;
+}
+
 enum err table_accum_prepare(struct table_accum *a, const struct table_schema *s, uint32_t chunk,
                              struct buf_pool *pool, bool dense)
 {

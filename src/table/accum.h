@@ -19,6 +19,9 @@ struct table_accum {
     uint32_t count;      /* Contributions. */
 };
 
+/* The size of the buffer that the sum of a chunk of @elements takes. */
+uint32_t table_accum_bytes(uint32_t elements);
+
 /* Make sure that adding will find memory. @dense: the update brings a buffer of its own. ERR_AGAIN,
  * ERR_NOMEM: try again later. */
 MUST_USE enum err table_accum_prepare(struct table_accum *a, const struct table_schema *s,

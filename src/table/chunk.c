@@ -291,6 +291,30 @@ err_table:
     return ERR_NOMEM;
 }
 
+void table_store_drop(struct table_store *s, uint16_t id, uint32_t *first_out, uint32_t *count_out)
+{
+    struct chunk_table *t = id < TABLE_COUNT_MAX ? s->tables[id] : NULL;
+    uint32_t first, count;
+
+    CHECK(t != NULL);
+    first = t->first;
+    count = chunk_held_before(s, t, t->chunk_count);
+    if (count > 0) {
+        memmove(s->entries + first, s->entries + first + count,
+                (size_t)(s->count - first - count) * sizeof(*s->entries));
+    }
+    s->count -= count;
+    for (uint32_t i = 0; i < TABLE_COUNT_MAX; i++) {
+        if (s->tables[i] != NULL && s->tables[i]->first > first) {
+            s->tables[i]->first -= count;
+        }
+    }
+    s->tables[id] = NULL;
+    chunk_table_free(t);
+    *first_out = first;
+    *count_out = count;
+}
+
 const struct table_schema *table_store_schema(const struct table_store *s, uint16_t id)
 {
     return id < TABLE_COUNT_MAX && s->tables[id] != NULL ? &s->tables[id]->schema : NULL;

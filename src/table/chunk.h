@@ -1,7 +1,7 @@
 /* Where the floats of tables are: the chunks of some shards (a server's) or all of them (a worker's
  * copy). Chunks are numbered 0, 1, ... in the order in which their tables were added, ascending
- * within a table; this index never changes, so other modules keep what they know of a chunk in
- * arrays of their own. Not thread-safe. */
+ * within a table; this index changes only when a table before it is dropped, so other modules keep
+ * what they know of a chunk in arrays of their own. Not thread-safe. */
 
 #ifndef TABLE_CHUNK_H
 #define TABLE_CHUNK_H
@@ -30,7 +30,11 @@ void table_store_destroy(struct table_store *s);
 MUST_USE enum err table_store_add_table(struct table_store *s, uint16_t id,
                                         const struct table_schema *schema);
 
-/* NULL if there is no such table. Valid as long as the store. */
+/* Remove table @id, which must exist, and its memory. Chunks with larger indices move down: the
+ * first index that was removed and how many are in the last two. */
+void table_store_drop(struct table_store *s, uint16_t id, uint32_t *first_out, uint32_t *count_out);
+
+/* NULL if there is no such table. Valid as long as the table. */
 const struct table_schema *table_store_schema(const struct table_store *s, uint16_t id);
 
 /* How many chunks are held: indices are below. */

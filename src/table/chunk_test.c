@@ -312,6 +312,43 @@ static void test_a_table_beyond_the_machine_is_no_memory(void **state)
     table_store_destroy(s);
 }
 
+/* Whatever table goes, the chunks of the others are found, in order and with their values. */
+static void test_a_dropped_table_leaves_no_gap(void **state)
+{
+    static const uint32_t held[] = {1, 2};
+    struct rng r;
+
+    (void)state;
+    rng_init(&r, 5);
+    for (int run = 0; run < 200; run++) {
+        struct table_store *s = store(5, held, 2);
+        bool there[6] = {false};
+
+        for (int i = 0; i < 40; i++) {
+            uint16_t id = (uint16_t)rng_below(&r, 6);
+            uint32_t before = table_store_count(s), first, count, index = 0;
+
+            if (!there[id]) {
+                struct table_schema of = schema("t", 1 + rng_below(&r, 9), 65536, NULL, NULL);
+
+                assert_int_equal(table_store_add_table(s, id, &of), OK);
+            } else {
+                table_store_drop(s, id, &first, &count);
+                assert_int_equal(table_store_count(s), before - count);
+                assert_null(table_store_schema(s, id));
+            }
+            there[id] = !there[id];
+            for (; index < table_store_count(s); index++) {
+                uint16_t table = table_store_table(s, index);
+
+                assert_true(there[table]);
+                assert_int_equal(table_store_find(s, table, table_store_chunk(s, index)), index);
+            }
+        }
+        table_store_destroy(s);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -323,6 +360,7 @@ int main(void)
         cmocka_unit_test(test_memory_is_little_more_than_the_floats),
         cmocka_unit_test(test_no_memory_changes_nothing),
         cmocka_unit_test(test_a_table_beyond_the_machine_is_no_memory),
+        cmocka_unit_test(test_a_dropped_table_leaves_no_gap),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -460,15 +460,26 @@ static void test_a_replayed_frame_is_counted_once(void **state)
     assert_int_equal(obs_counter_value(duplicates), 2);
 }
 
-/* The guest sends something that no member sends: its session ends. */
+/* The guest sends something that no member sends: it is told so, and its session ends. */
 static void session_offend(struct conf_session *s, struct conf_raw *raw, enum wire_reason reason)
 {
     struct obs_counter *counter = s->world->b.counters.refused[reason];
 
+    struct wire_refuse bye = {0};
+
+    for (uint32_t i = 0; bye.code == 0; i++) {
+        struct conf_answer answer = conf_guest_answer(raw, i);
+
+        if (answer.header.type == WIRE_BYE) {
+            assert_int_equal(wire_refuse_decode(answer.body, answer.header.body_bytes, &bye), OK);
+            assert_int_equal(bye.code, WIRE_REFUSAL_BUSY);
+        }
+    }
+    conf_raw_end(raw, false);
     conf_until(s->world, conf_node_lost, s->b, CONF_S);
     assert_int_equal(s->b->why, ERR_PEER);
-    conf_until(s->world, conf_raw_failed, raw, CONF_S);
     assert_int_equal(obs_counter_value(counter), 1);
+    assert_int_equal(obs_counter_value(s->world->b.counters.expelled[NET_EXPEL_PROTOCOL]), 1);
 }
 
 static void test_an_acknowledgement_of_what_was_never_sent_is_an_offence(void **state)
@@ -530,7 +541,7 @@ static enum err session_offended(struct conf_node *node, struct net_peer *peer,
 {
     (void)node;
     (void)peer;
-    return frame->header.clock == 99 ? ERR_PEER : OK;
+    return frame->header.clock == 99 ? ERR_REFUSED : OK; /* Without a word. */
 }
 
 /* The other end still has the old one, with its numbers; nothing of it may get into the new one. */

@@ -2,6 +2,7 @@
 
 #include "suites.h"
 
+#include "base/log.h"
 #include "link.h"
 #include "loop/clock.h"
 #include "net/pki_ca.h"
@@ -263,6 +264,112 @@ static void test_the_list_of_the_revoked_is_read_again_for_newcomers(void **stat
     conf_pair_close(&pair);
 }
 
+static void tls_copy_file(const char *from, const char *to)
+{
+    char bytes[8192];
+    FILE *file = fopen(from, "rb");
+    size_t size = file == NULL ? 0 : fread(bytes, 1, sizeof(bytes), file);
+
+    assert_true(size > 0 && fclose(file) == 0);
+    file = fopen(to, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void test_a_list_that_appears_later_counts_too(void **state)
+{
+    struct net_tls_config config = tls_config("b", "b");
+    struct conf_world *w = *state;
+    struct conf_pair pair;
+
+    tls_issue("ca", "worker/eu/first", "first", 0, 30);
+    config.crl_path = conf_pki_path("b/revoked.crl");
+    tls_use(&w->b, &config);
+    tls_use_client(w, "first", "first");
+    conf_pair_open(&pair, w);
+    conf_pair_wait(&pair);
+    tls_revoke("worker/eu/first");
+    tls_copy_file(conf_pki_path("ca/revoked.crl"), conf_pki_path("b/revoked.crl"));
+    conf_until(w, conf_link_closed, pair.b, CONF_LIMIT_NS);
+    assert_int_equal(pair.b->why, ERR_REFUSED);
+    assert_non_null(strstr(pair.b->text.text, "revoked"));
+    conf_until(w, conf_link_closed, pair.a, CONF_LIMIT_NS);
+    /* And it does not come in again. */
+    pair.a = conf_link_new(&w->a);
+    pair.b = conf_link_new(&w->b);
+    pair.door->links[1] = pair.b;
+    conf_link_dial(pair.a, &pair.door->listener->address);
+    tls_refused(pair.b, "revoked");
+    conf_until(w, conf_link_closed, pair.a, CONF_LIMIT_NS);
+    assert_int_equal(unlink(conf_pki_path("b/revoked.crl")), 0);
+}
+
+/* The last line that was logged. */
+static char tls_logged[1024];
+
+static void tls_log(const char *line, size_t size, void *user)
+{
+    (void)user;
+    (void)snprintf(tls_logged, sizeof(tls_logged), "%.*s", (int)size, line);
+}
+
+static int64_t tls_log_wall_us(void *user)
+{
+    (void)user;
+    return clock_wall_us();
+}
+
+static bool tls_logged_word(void *user)
+{
+    return strstr(tls_logged, user) != NULL;
+}
+
+/* The next line of the log is about the list, has @word, and says what is in force. */
+static void tls_wait_for_log(struct conf_world *w, char *word, const char *then)
+{
+    tls_logged[0] = '\0';
+    conf_until(w, tls_logged_word, word, CONF_LIMIT_NS);
+    assert_non_null(strstr(tls_logged, then));
+}
+
+static void test_the_list_in_force_stays_until_there_is_a_newer_one(void **state)
+{
+    struct log_config log = {.filter = "info", .wall_us = tls_log_wall_us, .write = tls_log};
+    struct net_tls_config config;
+    struct conf_world *w = *state;
+
+    tls_issue("ca", "worker/eu/second", "second", 0, 30);
+    tls_issue("ca", "worker/eu/third", "third", 0, 30);
+    tls_copy_file(conf_pki_path("ca/revoked.crl"), conf_pki_path("old.crl"));
+    tls_revoke("worker/eu/second");
+    tls_copy_file(conf_pki_path("ca/revoked.crl"), conf_pki_path("b/revoked.crl"));
+    tls_revoke("worker/eu/third");
+    tls_copy_file(conf_pki_path("ca/revoked.crl"), conf_pki_path("newest.crl"));
+    assert_int_equal(log_setup(&log, NULL), OK);
+    config = tls_config("b", "b");
+    config.crl_path = conf_pki_path("b/revoked.crl");
+    tls_use(&w->b, &config);
+    tls_use_client(w, "second", "second");
+    tls_dial_refused(w, "revoked");
+
+    assert_int_equal(unlink(conf_pki_path("b/revoked.crl")), 0);
+    tls_wait_for_log(w, "No such file", "the one in force stays");
+    tls_dial_refused(w, "revoked");
+    tls_copy_file(conf_pki_path("b/b.crt"), conf_pki_path("b/revoked.crl"));
+    tls_wait_for_log(w, "not a revocation list", "the one in force stays");
+    tls_dial_refused(w, "revoked");
+    tls_copy_file(conf_pki_path("old.crl"), conf_pki_path("b/revoked.crl"));
+    tls_wait_for_log(w, "is older than", "the one in force stays");
+    tls_dial_refused(w, "revoked");
+    tls_copy_file(conf_pki_path("newest.crl"), conf_pki_path("b/revoked.crl"));
+    tls_wait_for_log(w, "revocation list", "revoked.crl read");
+    tls_use_client(w, "third", "third");
+    tls_dial_refused(w, "revoked");
+    log_teardown();
+    assert_int_equal(unlink(conf_pki_path("b/revoked.crl")), 0);
+}
+
 static void tls_start_fails(struct conf_world *w, const struct net_tls_config *config, enum err rc,
                             const char *word)
 {
@@ -425,6 +532,8 @@ const struct CMUnitTest conf_tls_tests[] = {
     CONF_TEST(test_a_certificate_revoked_before_is_refused),
     CONF_TEST(test_a_certificate_revoked_meanwhile_ends_its_connection),
     CONF_TEST(test_the_list_of_the_revoked_is_read_again_for_newcomers),
+    CONF_TEST(test_a_list_that_appears_later_counts_too),
+    CONF_TEST(test_the_list_in_force_stays_until_there_is_a_newer_one),
     CONF_TEST(test_files_that_do_not_fit_are_refused_at_the_start),
     CONF_TEST(test_joining_without_a_certificate_needs_enrolment),
     CONF_TEST(test_a_joiner_trusts_only_the_authority_of_its_token),

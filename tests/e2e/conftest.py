@@ -25,7 +25,6 @@ class Strait:
             "PATH": os.path.dirname(BIN) + ":" + os.environ["PATH"],
             "HOME": str(folder),
             "LC_ALL": "C.UTF-8",
-            "OPENBLAS_NUM_THREADS": "1",  # Else each process begins with threads that spin.
         }
 
     def run(self, *args, env=None, **options):

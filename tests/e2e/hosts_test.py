@@ -286,6 +286,20 @@ def test_hold_refuses_what_it_does_not_understand(strait):
         assert done.returncode == 2 and "hold: " in done.stderr, done
 
 
+def test_hold_uses_no_folder_that_others_may_have_made(strait):
+    parcel = {"do": "hold", "member": "w0", "argv": ["strait", "version"], "files": {},
+              "folders": ["state"]}
+    line = json.dumps({**parcel, "dir": "~/strait/run"}) + "\n"
+    done = hold(strait, line, env={"HOME": ""})
+    assert done.returncode == 2 and "HOME is not set" in done.stderr, done
+    elsewhere = strait.folder / "elsewhere"
+    elsewhere.mkdir()
+    (strait.folder / "link").symlink_to(elsewhere)
+    done = hold(strait, json.dumps({**parcel, "dir": str(strait.folder / "link")}) + "\n")
+    assert done.returncode == 1 and "it is a link or a file" in done.stderr, done
+    assert list(elsewhere.iterdir()) == []
+
+
 def test_hold_removes_only_what_it_made(strait):
     (strait.folder / "mine").mkdir(mode=0o700)
     (strait.folder / "mine" / "file").write_text("precious")
@@ -300,7 +314,7 @@ def test_hold_puts_nothing_into_a_folder_that_others_can_read(strait):
     line = {"do": "hold", "dir": str(strait.folder / "open"), "member": "m",
             "files": {"m.key": {"text": "secret", "mode": "0600"}}, "argv": ["strait", "version"]}
     done = hold(strait, json.dumps(line) + "\n")
-    assert done.returncode == 1 and "not permitted" in done.stderr
+    assert done.returncode == 1 and "open to others" in done.stderr
     assert not list(strait.folder.rglob("*.key"))
 
 

@@ -2,6 +2,7 @@
 pkg-config and CMake, the example, and calls from Python by ctypes."""
 
 import ctypes
+import json
 import os
 import re
 import shutil
@@ -12,6 +13,8 @@ import textwrap
 from pathlib import Path
 
 import pytest
+
+from core_of import found, memory, secrets
 
 TOP = Path(__file__).resolve().parent.parent.parent
 HEADER = TOP / "include" / "strait.h"
@@ -296,6 +299,32 @@ def test_python_trains():
     """
     with Site() as site:
         assert python(site.options, code).strip() == version()
+
+
+def test_python_processes_dump_no_key(strait, site):
+    strait.ok("cert", "init", "ca")
+    for member in ("server/home/s0", "worker/home/w0"):
+        strait.ok("cert", "issue", "ca", member, "-o", "certs")
+    server = site.server("--cert", "certs", "--name", "s0", "--workers", "1", insecure=False,
+                         listen="tls://127.0.0.1:0")
+    options = {"join": server.first, "cert": str(strait.folder / "certs"), "name": "w0"}
+    code = """
+        s = joined()
+        print("joined", flush=True)
+        sys.stdin.read()
+        must(lib.strait_close(s))
+    """
+    worker = subprocess.Popen(
+        [sys.executable, "-c", PROLOGUE + textwrap.dedent(code)], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**ENVIRONMENT, "STRAIT_LIBRARY": LIBRARY, "OPTIONS": json.dumps(options)},
+    )
+    try:
+        assert worker.stdout.readline() == b"joined\n"
+        assert found(memory(worker.pid), secrets(strait.folder / "certs" / "w0.key")) == set()
+    finally:
+        worker.communicate()
+    assert worker.returncode == 0
 
 
 def test_python_interrupts_a_wait_from_another_thread():

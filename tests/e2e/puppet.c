@@ -181,7 +181,7 @@ static void do_read(struct puppet *p, const char *table, struct node_op *op)
         low = p->values[i] < low ? p->values[i] : low;
         high = p->values[i] > high ? p->values[i] : high;
     }
-    printf("ok %g %g\n", (double)low, (double)high);
+    printf("ok %.9g %.9g\n", (double)low, (double)high);
 }
 
 static void do_report(struct puppet *p, char **words, int count, struct node_op *op)
@@ -211,6 +211,10 @@ static bool puppet_do(struct puppet *p, char **words, int count)
     }
     if (strcmp(verb, "read") == 0 && count == 2) {
         do_read(p, words[1], &op);
+        return true;
+    }
+    if (strcmp(verb, "lost") == 0) {
+        printf("ok %" PRIu64 "\n", node_worker_lost_from(p->worker));
         return true;
     }
     if (strcmp(verb, "table") == 0 && count == 4) {

@@ -220,12 +220,39 @@ def test_one_file_has_three_layouts(sites):
     assert [len(run["sites"]) for run in (many, plain, lan)] == [2, 1, 1]
 
 
+def test_a_training_that_diverges_prints_no_nan(small):
+    wild = "job={name: mf, options: {users: 60, items: 40, ratings: 900, rank: 4, lr: 10}}"
+    done = small.run("run", "a.yaml", "-o", "r", "--set", wild, "--set", "evaluate.every=1")
+    assert done.returncode == 1
+    assert "the objective was not a number at clock 1: this training has div" in done.stderr
+    texts = [done.stdout, done.stderr] + [
+        (small.folder / "r" / leaf).read_text()
+        for leaf in ("summary.json", "scalars.csv", "report.html")]
+    assert not any(re.search(r"-?\bnan\b", text, re.IGNORECASE) for text in texts)
+    assert json.loads(texts[2])["objective"] is None
+
+
 def test_records_do_not_land_where_one_happens_to_be(small):
     before = set(os.listdir(small.folder))
     answer = small.json("run", "a.yaml", env={"XDG_STATE_HOME": str(small.folder / "state")})
     assert answer["record"].startswith(f"{small.folder}/state/strait/runs/small-2")
     assert set(os.listdir(small.folder)) == before | {"state"}
     small.ok("run", "a.yaml", "--no-record")
+
+
+def test_records_without_a_home_are_private_and_cannot_be_foreseen(small):
+    place = small.folder / "shared"
+    place.mkdir()
+    place.chmod(0o1777)
+    env = {"HOME": "", "XDG_STATE_HOME": "", "TMPDIR": str(place)}
+    folders = [pathlib.Path(small.json("run", "a.yaml", env=env)["record"]) for _ in range(2)]
+    for folder in folders:
+        assert folder.parent == place and (folder / "run.yaml").exists()
+        assert re.fullmatch(r"strait-small-\d{8}-\d{6}-\w{6}", folder.name)
+        assert folder.stat().st_mode & 0o777 == 0o700
+    place.chmod(0o777)  # Anybody could put another folder in its place.
+    text = small.fails(1, "STRAIT-0101", "run", "a.yaml", env=env)
+    assert "anybody may remove it" in text
 
 
 @pytest.mark.parametrize("path", sorted(
@@ -378,6 +405,23 @@ def test_a_worker_that_is_killed_is_started_again(small):
     summary = run.end()
     assert summary["end"] == "clocks" and summary["kills"] == 1
     assert [w["lives"] for w in summary["workers"]] == [1, 2]
+
+
+def test_a_link_that_is_killed_is_started_again(small):
+    run = Run(small, *LONG)
+    run.reach(50)
+    link = lambda: {p: w for p, w in children(run.child.pid).items() if w[1:2] == ["proxy"]}
+    (pid, words), = until(link).items()
+    os.kill(pid, signal.SIGKILL)
+    (_, again), = until(lambda: {p: w for p, w in link().items() if p != pid}).items()
+    assert again == words  # The same routes, and so the same ports, rates and delays.
+    summary = run.end()
+    assert summary["end"] == "clocks" and summary["clocks"] == 600
+    assert summary["kills"] == 1 and summary["restarts"] == 1
+    assert [w["lives"] for w in summary["workers"]] == [1, 1]
+    assert [e["event"] for e in run.events() if e.get("who") == "eu-us"] == ["killed", "back"]
+    # The job adds one per worker and clock: a lost or doubled update would be seen.
+    assert summary["objective"] == 1200 and summary["accuracy"] == 1
 
 
 def test_a_worker_that_is_killed_goes_on_from_its_state(small):

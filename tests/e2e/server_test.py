@@ -6,10 +6,12 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -87,7 +89,8 @@ def test_lanes_have_ports_that_follow_each_other(site):
         (2, "STRAIT-0010", ["--site", "home", "--insecure", "--checkpoint-every", "5"]),
         (2, "STRAIT-0112", ["--site", "a/b", "--insecure"]),
         (2, "STRAIT-0112", ["--site", "home", "--insecure", "--name", "a b"]),
-        (1, "STRAIT-0202", ["--site", "home", "--insecure", "--store", "/dev/null/x"]),
+        (1, "STRAIT-0127", ["--site", "home", "--insecure", "--store", "/dev/null/x"]),
+        (1, "STRAIT-0127", ["--site", "home", "--insecure", "--store", "/no/such/store"]),
     ],
 )
 def test_what_cannot_be_is_refused(strait, status, error, options):
@@ -325,6 +328,48 @@ def test_the_wrong_certificate_is_refused(strait, certs):
     text = strait.fails(2, "STRAIT-0112", "server", "--site", "home", "--name", "w0", *listen)
     assert "worker/home/w0" in text
     strait.fails(2, "STRAIT-0004", "server", "--site", "home", *listen)  # Which of them?
+
+
+def test_a_revocation_list_needs_no_restart(strait, site, certs):
+    """Not even where there was none when the server began."""
+    folder = strait.folder / "server"
+    folder.mkdir()
+    for leaf in ("ca.crt", "s0.crt", "s0.key"):
+        shutil.copy(strait.folder / certs / leaf, folder / leaf)
+    server = site.server("--cert", folder, "--log", "info", "--servers", "1",
+                         listen="tls://127.0.0.1:0", insecure=False)
+    operator = ["--join", server.first, "--cert", certs, "--name", "me", "-q"]
+    site.worker(server.first, "w0", certs=strait.folder / certs).join()
+    strait.ok("cert", "revoke", "ca", "worker/home/w0")
+    strait.ok("cert", "revoke", "ca", "operator/home/me")
+    shutil.copy(strait.folder / "ca" / "revoked.crl", folder / "revoked.crl")
+    server.says("revocation list .* read")
+    server.says("certificate was revoked")
+    strait.fails(77, "STRAIT-0206", "why", *operator)
+
+
+def test_a_server_loads_no_linear_algebra(site):
+    server = site.server("--job", "mlp", "--workers", "1")
+    loaded = Path(f"/proc/{server.child.pid}/maps").read_text()
+    assert "libcrypto" in loaded
+    assert not re.search("blas|lapack|libCbc|libClp|gfortran", loaded)
+    server.stop()
+
+
+def test_a_server_with_little_memory_ends_when_told(strait):
+    if b"__asan_init" in Path(strait.bin).read_bytes():
+        pytest.skip("the address sanitizer takes more")
+    argv = [strait.bin, "server", "--json", "--listen", "tcp://127.0.0.1:0", "--insecure",
+            "--site", "home"]
+    server = subprocess.Popen(["bash", "-c", 'ulimit -v 200000; exec "$@"', "-", *argv],
+                              cwd=strait.folder, env=strait.env, stdout=subprocess.PIPE)
+    try:
+        assert json.loads(server.stdout.readline())["event"] == "ready"
+        server.terminate()
+        assert server.wait(LIMIT_S) == 0
+    finally:
+        server.kill()
+        server.communicate()
 
 
 # Why.

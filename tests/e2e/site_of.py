@@ -87,10 +87,10 @@ class Child:
 class Server(Child):
     """A `strait server --json` that is ready."""
 
-    def __init__(self, strait, *options, listen="tcp://127.0.0.1:0", insecure=True):
+    def __init__(self, strait, *options, listen="tcp://127.0.0.1:0", insecure=True, **process):
         options = ["--insecure", *options] if insecure else list(options)
         argv = [strait.bin, "server", "--json", "--listen", listen, *options]
-        super().__init__(strait, "server", argv, stdin=subprocess.DEVNULL)
+        super().__init__(strait, "server", argv, stdin=subprocess.DEVNULL, **process)
         self.ready = self.event()
         assert self.ready["event"] == "ready"
         self.addresses = self.ready["addresses"]

@@ -93,7 +93,7 @@ static void tally_judge(const struct tally *t, const char *barrier, enum node_de
     assert_true(t->rebases > 5);
     assert_true(t->restores > 15);
     assert_true(!rounds || t->refused > 50);
-    assert_true(t->duplicates > (rounds ? 10 : 0));
+    assert_true(t->duplicates > 0); /* Lanes start from what they acknowledged: there are few. */
     assert_true(t->checkpoints > t->runs);
     assert_true(delivery == NODE_PULL || t->snapshots > t->runs);
 }
