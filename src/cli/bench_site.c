@@ -92,6 +92,9 @@ static void site_serve(const struct site_run *o, uint32_t number, int report)
         rc = node_lane_create(&config, &lane, &text);
     }
     if (rc == OK) {
+        rc = node_lane_listen(lane, &text);
+    }
+    if (rc == OK) {
         (void)net_address_format(node_lane_address(lane), place.address);
         rc = node_lane_tell(lane, &place, 1);
     }

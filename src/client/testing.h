@@ -137,6 +137,7 @@ static inline void testing_lane_open(struct testing_lane *l)
         CHECK(pki_identity_make(WIRE_ROLE_SERVER, "home", name, &config.identity, NULL) == OK);
     }
     CHECK(node_lane_create(&config, &l->node, &text) == OK);
+    CHECK(node_lane_listen(l->node, &text) == OK);
     l->address = *node_lane_address(l->node);
     (void)net_address_format(&l->address, place.address);
     CHECK(node_lane_tell(l->node, &place, 1) == OK);

@@ -311,12 +311,8 @@ static enum err lane_endpoint(struct node_lane *l)
         .events = &lane_events,
         .user = l,
     };
-    enum err rc = net_endpoint_create(&endpoint, &l->endpoint);
 
-    if (rc == OK) {
-        rc = net_endpoint_listen(l->endpoint, c->transport, &c->listen, &l->address, text);
-    }
-    return rc;
+    return net_endpoint_create(&endpoint, &l->endpoint);
 }
 
 enum err node_lane_tell(struct node_lane *l, const struct node_place *places, uint32_t count)
@@ -467,13 +463,7 @@ enum err node_lane_create(const struct node_lane_config *config, struct node_lan
         node_restore_end(l); /* What other sites have counts more than what workers had. */
     }
     if (rc == OK) {
-        rc = lane_listen(l, text);
-    }
-    if (rc == OK && l->mirror != NULL) {
-        rc = node_mirror_start(l->mirror);
-    }
-    if (rc == OK && l->central != NULL) {
-        node_central_start(l->central);
+        rc = lane_endpoint(l);
     }
     if (rc != OK) {
         node_lane_destroy(l);
@@ -481,6 +471,20 @@ enum err node_lane_create(const struct node_lane_config *config, struct node_lan
     }
     *lane_out = l;
     return OK;
+}
+
+enum err node_lane_listen(struct node_lane *l, struct err_text *text)
+{
+    const struct node_lane_config *c = &l->config;
+    enum err rc = net_endpoint_listen(l->endpoint, c->transport, &c->listen, &l->address, text);
+
+    if (rc == OK && l->mirror != NULL) {
+        rc = node_mirror_start(l->mirror);
+    }
+    if (rc == OK && l->central != NULL) {
+        node_central_start(l->central);
+    }
+    return rc;
 }
 
 void node_lane_destroy(struct node_lane *l)

@@ -83,7 +83,8 @@ struct node_lane_witness {
                      uint32_t count, void *user);
 };
 
-/* Load the newest checkpoint if there is one, and listen. On failure @text says what to do. */
+/* Load the newest checkpoint if there is one. Nobody can reach the lane before
+ * node_lane_listen(). On failure @text says what to do. */
 MUST_USE enum err node_lane_create(const struct node_lane_config *config,
                                    struct node_lane **lane_out, struct err_text *text);
 
@@ -98,10 +99,13 @@ struct node_lane_history {
 void node_lane_history(const struct node_lane *l, struct node_lane_history *out);
 
 /* Its checkpoints are of that training from now on: write a manifest that says so, if there is a
- * store and none that does. @begun follows, perhaps from inside this call, before any worker may be
- * admitted. Once; not if it starts from a checkpoint of another one. */
+ * store and none that does. @begun follows, perhaps from inside this call. Once, before
+ * node_lane_listen(); not if it starts from a checkpoint of another one. */
 void node_lane_begin_history(struct node_lane *l, uint64_t history,
                              void (*begun)(enum err rc, void *user), void *user);
+
+/* Accept workers and connect to other sites. Once. On failure destroy the lane. */
+MUST_USE enum err node_lane_listen(struct node_lane *l, struct err_text *text);
 
 /* Lane 0 must know where all lanes are. Called once on the first lane of each server, with all of
  * its lanes: if that is not lane 0, it tells lane 0 at config.first, also again when that has
@@ -116,7 +120,7 @@ MUST_USE enum err node_lane_tell(struct node_lane *l, const struct node_place *p
 /* At once, as a crash. On the lane's thread. NULL is allowed. */
 void node_lane_destroy(struct node_lane *l);
 
-/* Where it listens. */
+/* Where it listens, after node_lane_listen(). */
 const struct net_address *node_lane_address(const struct node_lane *l);
 
 /* A checkpoint of all shards now; @done follows on the loop (also if one is being made: after the

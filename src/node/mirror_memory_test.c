@@ -69,7 +69,7 @@ static struct cost lane_cost(uint64_t elements, const struct node_between *betwe
     config.transport = &transport.base;
     assert_int_equal(pki_identity_make(WIRE_ROLE_SERVER, "home", "s0", &config.identity, NULL), OK);
     cost.mem_bytes = mem_bytes_held();
-    if (node_lane_create(&config, &lane, &text) != OK) {
+    if (node_lane_create(&config, &lane, &text) != OK || node_lane_listen(lane, &text) != OK) {
         fail_msg("%s", text.text);
     }
     node_lane_stats(lane, &stats);

@@ -95,7 +95,6 @@ static enum err server_lane_build(struct server_lane *l, struct err_text *text)
     enum err rc = node_lane_create(&lane, &l->node, text);
 
     if (rc == OK) {
-        l->bound = *node_lane_address(l->node);
         node_lane_history(l->node, &l->history);
     }
     l->control.store_failed = rc != OK && l->store != NULL && l->store->fault == rc;
@@ -148,6 +147,9 @@ static void server_lane_begun(enum err rc, void *user)
         store_fault_text(l->store, rc, why, sizeof(why));
         (void)err_text_set(&l->control.text, rc, "cannot write to the folder %s: %s",
                            l->server->config.store, why);
+    } else {
+        rc = node_lane_listen(l->node, &l->control.text);
+        l->bound = *node_lane_address(l->node);
     }
     server_lane_answer(&l->control, rc);
 }

@@ -13,8 +13,8 @@
 /* What the owner has all lanes do. */
 enum server_step {
     SERVER_OPEN,  /* Make what the lane needs. */
-    SERVER_BUILD, /* Load the checkpoint, and listen. */
-    SERVER_BEGIN, /* Write which training it is. */
+    SERVER_BUILD, /* Load the checkpoint. */
+    SERVER_BEGIN, /* Write which training it is, and listen. */
     SERVER_TELL,  /* The first lane: tell where all are. */
     SERVER_LOOK,  /* Is there something to keep? */
     SERVER_SAVE,  /* Keep it. */
@@ -47,7 +47,7 @@ struct server_lane {
     struct server_call control; /* One step after the other. */
     struct server_call ask;
     struct lane_call end;     /* When nobody waits for an answer. */
-    struct net_address bound; /* Written by SERVER_BUILD. */
+    struct net_address bound; /* Written by SERVER_BEGIN. */
     struct net_address told;  /* Written by the owner before SERVER_TELL. */
 
     /* Of the lane's thread. */

@@ -81,7 +81,8 @@ static inline void testing_lane_start_at(struct testing_site *t, uint32_t number
     if (number > 0) {
         config.first = *node_lane_address(t->lanes[0]);
     }
-    if (node_lane_create(&config, &t->lanes[number], &text) != OK) {
+    if (node_lane_create(&config, &t->lanes[number], &text) != OK ||
+        node_lane_listen(t->lanes[number], &text) != OK) {
         fail_msg("%s", text.text);
     }
     place.lane = number;

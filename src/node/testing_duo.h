@@ -40,7 +40,10 @@ static inline bool duo_start(struct duo *d, int i)
     (void)snprintf(d->others[1 - i].name, sizeof(d->others[1 - i].name), "%s", names[i]);
     assert_int_equal(pki_identity_make(WIRE_ROLE_SERVER, names[i], "s0", &config.identity, NULL),
                      OK);
-    if (node_lane_create(&config, &d->lanes[i], &text) != OK) {
+    assert_int_equal(node_lane_create(&config, &d->lanes[i], &text), OK);
+    if (node_lane_listen(d->lanes[i], &text) != OK) {
+        node_lane_destroy(d->lanes[i]);
+        d->lanes[i] = NULL;
         assert_non_null(strstr(text.text, "in use"));
         return false;
     }

@@ -246,7 +246,10 @@ static enum err cluster_lane_start(struct cluster_server *s, uint32_t index)
                               &s->stores[index]);
         config.store = s->stores[index];
     }
-    return rc == OK ? node_lane_create(&config, &s->lanes[index], &text) : rc;
+    if (rc == OK) {
+        rc = node_lane_create(&config, &s->lanes[index], &text);
+    }
+    return rc == OK ? node_lane_listen(s->lanes[index], &text) : rc;
 }
 
 static enum err cluster_server_start(struct sim_host *host, void *user)
