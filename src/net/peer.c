@@ -289,7 +289,7 @@ static enum err net_peer_take(struct net_peer *p, const struct net_frame *frame)
     case WIRE_ENROLL:
     case WIRE_ENROLLED:
         obs_counter_add(p->endpoint->counters.refused[WIRE_REASON_TYPE], 1);
-        return ERR_PEER; /* Not after the greeting. */
+        return ERR_MALFORMED; /* Of a handshake that is over: that ends the connection only. */
     case WIRE_ACK:
         return net_peer_take_ack(p, frame);
     case WIRE_BYE:
