@@ -32,6 +32,16 @@ void node_blame_add(struct node_lane *l, const struct pki_identity *who, const c
     (void)snprintf(b->text, sizeof(b->text), "%s", text);
 }
 
+const char *node_lane_expelled(const struct node_lane *l)
+{
+    for (uint32_t i = 0; i < NODE_BLAMES; i++) {
+        if (l->blames[i].times > 0) {
+            return l->blames[i].text;
+        }
+    }
+    return NULL;
+}
+
 json_t *node_blame_status(const struct node_lane *l)
 {
     json_t *out = json_array();

@@ -154,6 +154,13 @@ static void lane_lost(struct net_peer *peer, enum err why, const char *text, voi
     }
 }
 
+/* Another site resends to a restarted lane what the process before had not acknowledged, until it
+ * learns of the restart and begins a new session with a handshake. */
+static bool lane_is_for_predecessor(const struct net_peer *peer)
+{
+    return net_peer_knew_us(peer) && net_peer_identity(peer)->role == WIRE_ROLE_SERVER;
+}
+
 static enum err lane_frame(struct net_peer *peer, const struct net_frame *frame, void *user)
 {
     struct node_lane *l = user;
@@ -191,7 +198,9 @@ static enum err lane_frame(struct net_peer *peer, const struct net_frame *frame,
         rc = node_tree_want(s, frame);
         break;
     default: /* Only what workers say may have to wait. */
-        return node_session_is_worker(s) ? node_session_take(s, frame) : ERR_PEER;
+        return node_session_is_worker(s)        ? node_session_take(s, frame)
+               : lane_is_for_predecessor(peer) ? OK
+                                                : ERR_PEER;
     }
     if (rc == OK) {
         net_peer_ack(peer, frame->header.sequence);

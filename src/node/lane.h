@@ -185,4 +185,7 @@ const struct node_sift *node_lane_sift(const struct node_lane *l);
 /* What must hold at any time, for simulations: NULL, or what does not. */
 const char *node_lane_broken(struct node_lane *l);
 
+/* Why the session of a peer was ended that broke the rules, or NULL: none was. */
+const char *node_lane_expelled(const struct node_lane *l);
+
 #endif

@@ -10,6 +10,7 @@
 #include "sim/store.h"
 #include "sim/stream.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -51,6 +52,7 @@ struct sim_cluster {
     uint32_t servers_count;
     struct cluster_worker *workers[SIM_CLUSTER_WORKERS_MAX];
     uint32_t workers_count;
+    char broken[256]; /* What sim_cluster_broken() returned last. */
 };
 
 enum err sim_cluster_create(struct sim_world *w, const struct sim_cluster_config *config,
@@ -483,6 +485,12 @@ const char *sim_cluster_broken(struct sim_cluster *c)
         struct node_lane *l = sim_cluster_lane(c, i);
 
         broken = l == NULL ? NULL : node_lane_broken(l);
+        if (l != NULL && broken == NULL && node_lane_expelled(l) != NULL) {
+            (void)snprintf(c->broken, sizeof(c->broken),
+                           "I12: lane %" PRIu32 " expelled a member that keeps the rules: %s", i,
+                           node_lane_expelled(l));
+            broken = c->broken;
+        }
     }
     return broken;
 }
