@@ -353,8 +353,34 @@ void node_central_joined(struct node_central *r)
     for (uint32_t i = 0; i < r->chunks_count; i++) {
         if (r->c.chunks[i].version > 0) {
             sync_restart(&r->lane->sync);
+            r->joined_ns = node_central_now(r);
         }
     }
+}
+
+static bool central_has_workers(const struct node_central *r)
+{
+    LIST_FOREACH (link, &r->lane->sessions) {
+        enum node_session_state state = LIST_ENTRY(link, struct node_session, link)->state;
+
+        if (state == NODE_ASKED || state == NODE_IN) {
+            return true;
+        }
+    }
+    return r->lane->restoring;
+}
+
+/* All workers of a site that has restarted may be done: without a worker after the time that these
+ * have to come back, other sites do not wait for its sums until there is one again. */
+static void central_look_for_workers(struct node_central *r)
+{
+    if (r->joined_ns == 0 || r->working || !node_central_began(r) || central_has_workers(r) ||
+        node_central_now(r) - r->joined_ns < r->lane->config.restore_ns) {
+        return;
+    }
+    r->joined_ns = 0;
+    central_set_busy(&r->c, r->c.since, 0);
+    node_central_idle(r, 0);
 }
 
 /* Workers may be let in, and what waits may go. */
@@ -558,6 +584,7 @@ static void central_tick_due(struct loop_timer *timer, void *user)
         node_central_seen(r, f, f->up && seen);
     }
     node_central_links(r);
+    central_look_for_workers(r);
     node_central_early(r); /* What waited for memory, or room. */
     if (r->close_due) {
         r->close_due = false;

@@ -95,6 +95,7 @@ struct node_central {
     uint32_t have_count;
     bool asking;    /* To be busy again. */
     bool working;   /* Somebody was let in since it is busy. */
+    int64_t joined_ns; /* When it got the parameters that others had; 0: it has not. */
     bool looking;   /* At what waits. */
     bool close_due; /* Centre: there was no room to close a round. */
     bool carrying;  /* Sums wait for a round, and nobody is here to begin one. */

@@ -121,6 +121,22 @@ static void test_convoys_get_over_deaths(void **state)
     assert_true(killed > DEATH_SEEDS && wholes > DEATH_SEEDS / 4);
 }
 
+/* Seeds of strait sim --convoy that broke: a site restarted when all of its workers were done, so
+ * that the others waited for its sums for ever, and a frame for its process before was blamed on a
+ * site that keeps the rules. */
+static void test_seeds_that_broke_once_hold(void **state)
+{
+    static const uint64_t seeds[] = {1003998};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
+        struct sim_convoy_result r;
+
+        run(seeds[i], SIM_CONVOY_STORM | SIM_CONVOY_DEATHS, &r);
+        sim_convoy_result_deinit(&r);
+    }
+}
+
 static void test_every_compiler_sees_the_same_convoys(void **state)
 {
     bool update = getenv("STRAIT_UPDATE_GOLDEN") != NULL;
@@ -156,6 +172,7 @@ int main(void)
         cmocka_unit_test(test_calm_convoys_need_no_more_than_their_rounds),
         cmocka_unit_test(test_convoys_hold_and_everything_happens_in_them),
         cmocka_unit_test(test_convoys_get_over_deaths),
+        cmocka_unit_test(test_seeds_that_broke_once_hold),
         cmocka_unit_test(test_every_compiler_sees_the_same_convoys),
     };
 
