@@ -289,12 +289,26 @@ static uint32_t central_unsaid(const struct central *c)
     return CENTRAL_SITES_MAX;
 }
 
+/* Has an active site gone by a plan before? */
+static bool central_any_began(const struct central *c)
+{
+    for (uint32_t s = 0; s < c->sites; s++) {
+        if (central_is_active(c, s) && c->list[s].last != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Of a chunk the word of those counts who have it and went by the latest plan. One that went by a
- * later plan and has not got it yet means nothing: no round closes before all have it. */
+ * later plan and has not got it yet means nothing: no round closes before all have it. One that
+ * has restarted, and went by no plan since, has what tables start with: that is a word only if all
+ * sites start. */
 static bool central_word(const struct central *c, uint32_t chunk, uint32_t site, bool lost)
 {
     return central_is_active(c, site) &&
-           (lost || (c->list[site].versions[chunk] & CENTRAL_VOID) == 0);
+           (lost || ((c->list[site].versions[chunk] & CENTRAL_VOID) == 0 &&
+                     (c->list[site].last != 0 || !central_any_began(c))));
 }
 
 /* The newest version of a chunk that can be believed. If nobody has one it is lost, and the newest

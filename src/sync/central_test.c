@@ -763,10 +763,41 @@ static void nothing_is_lost_and_nothing_counts_twice(void **state)
                 t.crashes > seeds / 10 && t.wholes > seeds && t.laters > seeds && t.unfit > 0);
 }
 
+/* All sites but the restarted one wait for copies of what was lost with others: the newest of that
+ * is what there is to go on from, not what tables start with. */
+static void a_restarted_site_does_not_undo_rounds(void **state)
+{
+    const uint64_t void_ten = 10 | CENTRAL_VOID, void_zero = CENTRAL_VOID;
+    const struct central_stand stands[] = {
+        {.epoch = 36, .last = 24, .until = CENTRAL_EVER, .chunks = 1, .versions = &void_ten},
+        {.epoch = 36, .last = 24, .until = CENTRAL_EVER, .chunks = 1, .versions = &void_zero},
+    };
+    const struct central_plan plan = {.epoch = 36, .centre = 0, .active = 7};
+    struct central_stand own;
+    struct central c;
+    uint32_t site, chunk;
+
+    (void)state;
+    assert_int_equal(central_init(&c, 3, 0, false), OK);
+    assert_int_equal(central_reserve(&c, 1), OK);
+    central_grow(&c, 1, 0);
+    assert_true(central_adopt(&c, &plan));
+    own = central_stand(&c);
+    assert_int_equal(central_stood(&c, 0, &own), OK);
+    assert_int_equal(central_stood(&c, 1, &stands[0]), OK);
+    assert_int_equal(central_stood(&c, 2, &stands[1]), OK);
+    assert_true(central_begin(&c));
+    assert_true(central_next_ask(&c, &site, &chunk));
+    assert_int_equal(site, 1);
+    assert_false(central_next_ask(&c, &site, &chunk));
+    central_deinit(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_lost_and_nothing_counts_twice),
+        cmocka_unit_test(a_restarted_site_does_not_undo_rounds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

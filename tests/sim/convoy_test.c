@@ -123,10 +123,10 @@ static void test_convoys_get_over_deaths(void **state)
 
 /* Seeds of strait sim --convoy that broke: a site restarted when all of its workers were done, so
  * that the others waited for its sums for ever, and a frame for its process before was blamed on a
- * site that keeps the rules. */
+ * site that keeps the rules; sites that had restarted undid all rounds. */
 static void test_seeds_that_broke_once_hold(void **state)
 {
-    static const uint64_t seeds[] = {1003998};
+    static const uint64_t seeds[] = {1003998, 3003652};
 
     (void)state;
     for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
