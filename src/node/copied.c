@@ -45,7 +45,7 @@ void node_copied_look(struct node_lane *l)
     for (uint32_t i = 0; l->copies_wait && i < l->chunks_count; i++) {
         struct node_chunk *c = l->chunks[i];
         const struct node_session *s = c->copied > 0 ? l->by_rank[c->copied_by] : NULL;
-        bool in = s != NULL && s->state == NODE_IN;
+        bool in = s != NULL && s->state == NODE_IN && s->view_joined == c->copied_view;
 
         if (c->copied == 0 || c->copied < c->closed_version) {
             c->copied = 0; /* What came after it goes out too. */
@@ -77,7 +77,22 @@ static void copied_chunk(struct node_session *s, const struct wire_header *heade
     } else {
         c->copied = header->clock;
         c->copied_by = s->rank;
+        c->copied_view = s->view_joined;
         l->copies_wait = true;
+    }
+}
+
+void node_copied_parent_gone(struct node_lane *l, uint32_t rank)
+{
+    for (uint32_t i = 0; i < l->chunks_count && l->ack == NODE_ACK_COPIED; i++) {
+        struct node_chunk *c = l->chunks[i];
+
+        if (c->copied == 0 && !list_empty(&c->closed)) {
+            c->copied = c->closed_version;
+            c->copied_by = rank;
+            c->copied_view = 0; /* Of nobody: node_copied_look() sends the chunk to the others. */
+            l->copies_wait = true;
+        }
     }
 }
 

@@ -198,9 +198,9 @@ static enum err lane_frame(struct net_peer *peer, const struct net_frame *frame,
         rc = node_tree_want(s, frame);
         break;
     default: /* Only what workers say may have to wait. */
-        return node_session_is_worker(s)        ? node_session_take(s, frame)
+        return node_session_is_worker(s)       ? node_session_take(s, frame)
                : lane_is_for_predecessor(peer) ? OK
-                                                : ERR_PEER;
+                                               : ERR_PEER;
     }
     if (rc == OK) {
         net_peer_ack(peer, frame->header.sequence);

@@ -146,7 +146,8 @@ struct node_chunk {
     struct list closed; /* Claims whose updates are in the values. */
     uint64_t closed_version;
     uint64_t copied;    /* A version that .copied_by has, of whom not all have heard; zero: none. */
-    uint32_t copied_by; /* A rank. */
+    uint32_t copied_by; /* A rank, */
+    uint32_t copied_view; /* and .view_joined of its session. */
     float *residual;    /* Of sums, what is held back; NULL: nothing ever is. */
     bool residual_used;
     uint64_t sent_version; /* Trees: of the last sum that went out, ... */
@@ -357,6 +358,8 @@ void node_claim_drop_all(struct node_session *s); /* And give their room back. *
 /* copied.c: what is safe in workers' copies. */
 void node_copied_acked(struct node_session *s, const struct wire_header *header);
 void node_copied_joined(struct node_session *s);
+/* A member that passed sums on to others is gone: those may have what it did not acknowledge. */
+void node_copied_parent_gone(struct node_lane *l, uint32_t rank);
 void node_copied_look(struct node_lane *l); /* After somebody has gone. */
 void node_copied_members(const struct node_lane *l, uint64_t *members); /* Bits by rank. */
 

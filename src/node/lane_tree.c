@@ -57,6 +57,7 @@ void node_tree_gone(struct node_lane *l, uint32_t rank)
     if (node_tree_on(l)) {
         feeding_leave(&l->feeding, rank, loop_now_ns(l->config.loop));
         feed_timer_set(l);
+        node_copied_parent_gone(l, rank);
     }
 }
 

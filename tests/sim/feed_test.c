@@ -153,6 +153,17 @@ static void test_a_seed_is_the_same_everywhere(void **state)
     (void)fclose(golden);
 }
 
+/* A seed of strait sim --feed that broke, as the one in drill_test.c. */
+static void test_a_seed_that_broke_once_holds(void **state)
+{
+    const struct sim_feed_config config = {.seed = 3000870, .tree = -1, .faults = SIM_FAULTS_ALL};
+    struct sim_feed_result result;
+
+    (void)state;
+    run(&config, &result);
+    sim_feed_result_deinit(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +171,7 @@ int main(void)
         cmocka_unit_test(test_the_bound_is_nearly_reached),
         cmocka_unit_test(test_a_threshold_of_zero_is_as_none_to_the_bit),
         cmocka_unit_test(test_a_seed_is_the_same_everywhere),
+        cmocka_unit_test(test_a_seed_that_broke_once_holds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
