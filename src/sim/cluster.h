@@ -87,4 +87,7 @@ struct node_lane *sim_cluster_lane(struct sim_cluster *c, uint32_t number);
 /* What does not hold in some lane, or NULL. */
 const char *sim_cluster_broken(struct sim_cluster *c);
 
+/* Write what each lane says of itself to the transcript. */
+void sim_cluster_trace_status(struct sim_cluster *c);
+
 #endif

@@ -493,6 +493,9 @@ static void convoy_go(struct convoy *f)
 static void convoy_blame(const struct convoy *f, char *out, size_t size)
 {
     for (uint32_t i = 0; i < f->sites_count; i++) {
+        sim_cluster_trace_status(f->sites[i].cluster);
+    }
+    for (uint32_t i = 0; i < f->sites_count; i++) {
         for (uint32_t k = 0; k < f->sites[i].workers_count; k++) {
             if (sim_hand_why(&f->sites[i].workers[k], out, size)) {
                 return;

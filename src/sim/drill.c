@@ -150,6 +150,7 @@ static void drill_sum(struct drill *d, struct sim_drill_result *r)
 /* Who has not got to the end, and why. */
 static void drill_blame(struct drill *d, char *out, size_t size)
 {
+    sim_cluster_trace_status(d->cluster);
     for (uint32_t i = 0; i < d->workers_count; i++) {
         const struct drill_worker *w = &d->workers[i];
         char why[160] = "its host is off";

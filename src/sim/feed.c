@@ -259,6 +259,7 @@ static void feed_go(struct feed *f)
 
 static void feed_blame(struct feed *f, char *out, size_t size)
 {
+    sim_cluster_trace_status(f->cluster);
     for (uint32_t k = 0; k < f->workers_count; k++) {
         const struct feed_worker *w = &f->workers[k];
         char why[160] = "its host is off";

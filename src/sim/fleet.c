@@ -341,6 +341,9 @@ static void fleet_go(struct fleet *f)
 static void fleet_blame(const struct fleet *f, char *out, size_t size)
 {
     for (uint32_t i = 0; i < f->sites_count; i++) {
+        sim_cluster_trace_status(f->sites[i].cluster);
+    }
+    for (uint32_t i = 0; i < f->sites_count; i++) {
         for (uint32_t k = 0; k < f->sites[i].workers_count; k++) {
             if (sim_hand_why(&f->sites[i].workers[k], out, size)) {
                 return;
