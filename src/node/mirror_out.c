@@ -289,9 +289,18 @@ static bool out_judge(struct node_mirror *r, uint32_t chunk, uint64_t clock)
     return true;
 }
 
+/* The site's clock that what was just closed belongs to. Without rounds a chunk has a version for
+ * each update, and an update may be of the clock that the slowest worker has not ended. */
+static uint64_t out_clock(const struct node_mirror *r, uint64_t version)
+{
+    const struct sync *s = &r->lane->sync;
+
+    return s->config.policy->rounds ? version : sync_version(s) + 1;
+}
+
 void node_mirror_closed(struct node_mirror *r, uint32_t chunk, uint64_t version)
 {
-    bool judged = r->chunks[chunk].due ? false : out_judge(r, chunk, version);
+    bool judged = r->chunks[chunk].due ? false : out_judge(r, chunk, out_clock(r, version));
 
     if (!judged && !r->chunks[chunk].due) {
         r->chunks[chunk].due = true;

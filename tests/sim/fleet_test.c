@@ -106,7 +106,7 @@ static void test_fleets_hold_and_everything_happens_in_them(void **state)
  * shared what it held back: the updates that these were to send again. */
 static void test_fleets_that_broke_once_hold(void **state)
 {
-    static const uint64_t seeds[] = {500089, 500747, 600101};
+    static const uint64_t seeds[] = {500089, 500747, 600101, 3002289};
 
     (void)state;
     for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
