@@ -330,8 +330,20 @@ void node_deliver_late(struct node_session *s, const struct wire_header *about, 
     if (s->told && (reason == WIRE_LATE_NOT_MEMBER)) {
         return;
     }
-    if (wire_late_encode(l->pool, &notice, &frame) == OK &&
-        net_peer_send_sealed(s->peer, NET_DATA, frame) != OK) {
+    if (wire_late_encode(l->pool, &notice, &frame) != OK) {
+        return;
+    }
+    if (net_peer_send_sealed(s->peer, NET_DATA, frame) == OK) {
+        s->notices++;
+    } else {
         buf_unref(frame);
+    }
+}
+
+/* The worker knows what was refused: now it may forget it. */
+void node_deliver_late_acked(struct node_session *s)
+{
+    if (s->notices > 0 && --s->notices == 0) {
+        node_claim_settle(&s->refused);
     }
 }

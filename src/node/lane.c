@@ -235,7 +235,9 @@ static void lane_acked(struct net_peer *peer, const struct wire_header *header, 
     const struct node_lane *l = user;
     struct node_session *s = net_peer_user(peer);
 
-    if (l->ack == NODE_ACK_COPIED && s != NULL) {
+    if (s != NULL && header->type == WIRE_LATE) {
+        node_deliver_late_acked(s);
+    } else if (l->ack == NODE_ACK_COPIED && s != NULL) {
         node_copied_acked(s, header);
     } else if (l->mirror != NULL) {
         node_mirror_acked(l->mirror, peer, header);

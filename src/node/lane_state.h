@@ -136,6 +136,8 @@ struct node_session {
     bool advance_due;
 
     struct node_claim *claims[NODE_CLAIM_BLOCKS]; /* By sequence, in blocks; NULL: none there. */
+    uint32_t notices;    /* Of refused frames, not acknowledged by the worker. */
+    struct list refused; /* Claims of frames that wait for that. */
     uint64_t unacked_frames;
     uint64_t unacked_bytes; /* At most: sparse updates are counted as whole chunks. */
 };
@@ -377,6 +379,7 @@ void node_deliver_all_dirty(struct node_session *s, bool unchanged);
 void node_deliver_mark(struct node_session *s, uint32_t chunk, bool dirty);
 void node_deliver_late(struct node_session *s, const struct wire_header *about, int reason,
                        uint64_t open_clock);
+void node_deliver_late_acked(struct node_session *s);
 
 /* Whose updates are in the chunk, in the order of ranks. Returns how many. */
 uint32_t node_deliver_members(struct node_lane *l, uint32_t chunk, struct wire_member *members);

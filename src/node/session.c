@@ -32,6 +32,7 @@ enum err node_session_open(struct node_lane *l, struct net_peer *peer)
         return ERR_NOMEM;
     }
     list_init(&s->link);
+    list_init(&s->refused);
     list_push_back(&l->sessions, &s->link);
     node_room_open(s);
     net_peer_set_user(peer, s);

@@ -30,7 +30,13 @@ static enum err node_take_refused(struct node_session *s, const struct wire_head
     if (reason == WIRE_LATE_NOT_MEMBER) {
         s->told = true;
     }
-    net_peer_ack(s->peer, header->sequence);
+    if (s->lane->ack != NODE_ACK_TAKEN && s->notices > 0 &&
+        node_claim_room(s, header->sequence) == OK) {
+        /* If this lane dies before the notice arrives, the worker must send the frame again. */
+        node_claim_make(s, header->sequence, TABLE_STORE_NONE, header->clock, &s->refused);
+    } else {
+        net_peer_ack(s->peer, header->sequence);
+    }
     return OK;
 }
 
