@@ -38,6 +38,7 @@ struct feed_worker {
     uint64_t clock;
     uint64_t ended; /* The last clock that it has begun to end in this life. */
     bool retry;
+    uint64_t starved; /* The last clock in which it had no memory for an update. */
     float values[SIM_FEED_TABLES][FEED_ELEMENTS_MAX];
     struct loop_timer timer;
     struct rng rng;

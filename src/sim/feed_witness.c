@@ -251,8 +251,9 @@ static void feed_look_conserved(struct feed *f, uint32_t table, uint32_t chunk)
     }
 }
 
-/* Lemma 1 at the end of a round: what is held back, by how many, and the threshold of then. Who did
- * not end that round still has what an earlier threshold let it hold. */
+/* Lemma 1 at the end of a round: what is held back, by how many, and the threshold of then. A
+ * worker that did not end that round still has what an earlier threshold let it hold, and one that
+ * had no memory for a frame has its update until it tries again. */
 static void feed_look_bound(struct feed *f, uint32_t table, uint32_t chunk, uint64_t version)
 {
     uint32_t elements = table_chunk_size(&f->schemas[table], chunk);
@@ -267,7 +268,8 @@ static void feed_look_bound(struct feed *f, uint32_t table, uint32_t chunk, uint
     }
     for (uint32_t k = 0; k < f->workers_count; k++) {
         const struct feed_worker *w = &f->workers[k];
-        const float *own = w->ended >= version ? feed_held(w, table, chunk) : NULL;
+        bool bound = w->ended >= version && w->starved <= w->ended;
+        const float *own = bound ? feed_held(w, table, chunk) : NULL;
 
         allowed += own == NULL ? 0 : (double)codec_threshold(f->site.push.chain.up, version);
         for (uint32_t i = 0; own != NULL && i < elements; i++) {

@@ -142,6 +142,7 @@ static bool feed_failed(struct feed_worker *w)
     }
     if (failed) {
         w->retry = true;
+        w->starved = w->clock;
         loop_timer_start_in(&w->timer, (int64_t)FEED_RETRY_MS * 1000000);
     }
     return failed;
