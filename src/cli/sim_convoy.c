@@ -9,11 +9,10 @@
 #include <jansson.h>
 #include <stdio.h>
 
-enum { CONVOY_SITES_MIN = 4, CONVOY_SITES_MORE = 3 };
-
 /* What many seeds add up to; of .about the last one. */
 struct convoy_sums {
     uint64_t runs;
+    uint64_t lost_all; /* Of these. */
     int64_t virtual_ns;
     struct sim_convoy_result all;
 };
@@ -24,6 +23,7 @@ static void convoy_add(struct convoy_sums *s, const struct sim_convoy_result *r)
     struct node_central_stats *t = &s->all.totals;
 
     s->runs++;
+    s->lost_all += r->lost_all;
     s->virtual_ns += r->now_ns;
     s->all.events += r->events;
     s->all.rounds += r->rounds;
@@ -60,11 +60,12 @@ static enum cli_exit convoy_report(struct cli_context *ctx, uint64_t seed, int64
     const struct node_central_stats *t = &s->all.totals;
 
     if (ctx->json) {
-        return cli_json(ctx, json_pack("{s:s, s:I, s:I, s:b, s:f, s:I, s:f, s:o}", "kind", "convoy",
-                                       "seed", (json_int_t)seed, "runs", (json_int_t)s->runs, "ok",
-                                       1, "virtual_s", (double)s->virtual_ns / 1e9, "events",
-                                       (json_int_t)s->all.events, "took_s", (double)took_ns / 1e9,
-                                       "totals", convoy_json(&s->all)));
+        return cli_json(ctx,
+                        json_pack("{s:s, s:I, s:I, s:b, s:I, s:f, s:I, s:f, s:o}", "kind", "convoy",
+                                  "seed", (json_int_t)seed, "runs", (json_int_t)s->runs, "ok", 1,
+                                  "lost_all", (json_int_t)s->lost_all, "virtual_s",
+                                  (double)s->virtual_ns / 1e9, "events", (json_int_t)s->all.events,
+                                  "took_s", (double)took_ns / 1e9, "totals", convoy_json(&s->all)));
     }
     cli_out(ctx,
             "%sok%s  %" PRIu64 " convoys from seed %" PRIu64 ", %.0f s of virtual time, %" PRIu64
@@ -76,6 +77,12 @@ static enum cli_exit convoy_report(struct cli_context *ctx, uint64_t seed, int64
     }
     cli_out(ctx, "  rounds     %" PRIu64 " of chunks, by %" PRIu64 " plans\n", s->all.rounds,
             t->plans);
+    if (s->lost_all > 0) {
+        cli_out(ctx,
+                "  lost       in %" PRIu64 " convoys all sites died before one could take a copy "
+                "of another\n",
+                s->lost_all);
+    }
     cli_out(ctx,
             "  frames     %" PRIu64 " sums and %" PRIu64 " results taken, %" PRIu64
             " chunks whole, %" PRIu64 " passed on, %" PRIu64 " of an older plan, %" PRIu64
@@ -87,20 +94,15 @@ static enum cli_exit convoy_report(struct cli_context *ctx, uint64_t seed, int64
     return CLI_DONE;
 }
 
-/* One seed; what it found is added up. Every second one has processes that die, and take along
- * what they have not sent: of so many sites that one is left who remembers. */
+/* One seed; what it found is added up. */
 static enum cli_exit convoy_one(struct cli_context *ctx, uint64_t seed, bool trace, void *user)
 {
-    struct sim_convoy_config config = {
-        .seed = seed,
-        .sites = seed % 2 == 0 ? CONVOY_SITES_MIN + (uint32_t)(seed / 2 % CONVOY_SITES_MORE) : 0,
-        .delivery = -1,
-        .faults = SIM_CONVOY_STORM | (seed % 2 == 0 ? SIM_CONVOY_DEATHS : 0),
-        .trace = trace};
+    struct sim_convoy_config config = sim_convoy_by_seed(seed);
     struct sim_convoy_result result;
     struct err_text text = {0};
     enum cli_exit status = CLI_DONE;
 
+    config.trace = trace;
     if (sim_convoy_run(&config, &result, &text) != OK) {
         return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "%s", text.text);
     }

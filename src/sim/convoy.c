@@ -21,6 +21,8 @@ enum {
 };
 
 enum {
+    CONVOY_SITES_MORTAL = 4, /* At least so many, and up to so many more, where processes die. */
+    CONVOY_SITES_MORE = 3,
     CONVOY_WORKERS_MAX = 3, /* Of one site. */
     CONVOY_ELEMENTS_MAX = SIM_HAND_ELEMENTS_MAX,
     CONVOY_ROUNDS_MAX = 64,
@@ -59,6 +61,7 @@ struct convoy {
     uint8_t joined[SIM_CONVOY_SITES_MAX][SIM_CONVOY_SITES_MAX];
     struct convoy_round rounds[SIM_CONVOY_TABLES][CONVOY_ROUNDS_MAX];
     uint64_t rounds_seen;
+    uint64_t newest; /* The last round that was closed anywhere. */
     uint64_t looks;
     char broken[320];
 };
@@ -288,6 +291,7 @@ static void convoy_closed(uint16_t table, uint32_t chunk, uint64_t version, cons
         return;
     }
     node_central_stats(node_lane_central(convoy_lane(s, table)), &stats);
+    f->newest = version > f->newest ? version : f->newest;
     round = &f->rounds[table][version];
     if (round->epoch != stats.epoch) {
         round->epoch = stats.epoch;
@@ -504,6 +508,47 @@ static void convoy_blame(const struct convoy *f, char *out, size_t size)
     }
 }
 
+/* Has the server of the site that has this lane been started again? */
+static bool convoy_restarted(struct convoy *f, const struct convoy_site *s, uint32_t lane)
+{
+    const struct sim_host *host;
+    char name[16];
+
+    for (uint32_t i = lane + 1; i-- > 0;) { /* One server may have all lanes. */
+        (void)snprintf(name, sizeof(name), "%s-s%" PRIu32, s->name, i);
+        host = sim_world_host(f->world, name);
+        if (host != NULL) {
+            return sim_host_starts(host) > 1;
+        }
+    }
+    return false;
+}
+
+/* Without a store, what all sites forget is lost: workers that are done do not make it again, and
+ * those that are not would wait for them. */
+static bool convoy_lost_all(struct convoy *f)
+{
+    for (uint32_t l = 0; l < f->lanes; l++) {
+        uint64_t newest = 0;
+        bool all = true;
+
+        for (uint32_t i = 0; i < f->sites_count; i++) {
+            struct node_lane *lane = sim_cluster_lane(f->sites[i].cluster, l);
+            struct node_lane_stats stats = {0};
+
+            if (lane != NULL) {
+                node_lane_stats(lane, &stats);
+            }
+            newest = stats.version > newest ? stats.version : newest;
+            all = all && convoy_restarted(f, &f->sites[i], l);
+        }
+        if (all && newest + 1 < f->newest) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void convoy_verdict(struct convoy *f, struct sim_convoy_result *r)
 {
     const char *broken = sim_world_broken(f->world);
@@ -511,7 +556,10 @@ static void convoy_verdict(struct convoy *f, struct sim_convoy_result *r)
     if (broken != NULL) {
         (void)snprintf(r->verdict, sizeof(r->verdict), "%s", broken);
     } else if (!convoy_all_done(f)) {
-        convoy_blame(f, r->verdict, sizeof(r->verdict));
+        r->lost_all = convoy_lost_all(f);
+        if (!r->lost_all) {
+            convoy_blame(f, r->verdict, sizeof(r->verdict));
+        }
     } else {
         (void)convoy_settled(f, r->verdict, sizeof(r->verdict));
     }
@@ -554,6 +602,17 @@ static void convoy_sum(struct convoy *f, struct sim_convoy_result *r)
                    f->sites[f->sites[0].between.plan.centre].name,
                    node_delivery_name(f->site.delivery),
                    f->site.sync.fixed_order ? ", ordered" : "", f->lanes, f->clocks);
+}
+
+struct sim_convoy_config sim_convoy_by_seed(uint64_t seed)
+{
+    bool deaths = seed % 2 == 0;
+
+    return (struct sim_convoy_config){
+        .seed = seed,
+        .sites = deaths ? CONVOY_SITES_MORTAL + (uint32_t)(seed / 2 % CONVOY_SITES_MORE) : 0,
+        .delivery = -1,
+        .faults = SIM_CONVOY_STORM | (deaths ? SIM_CONVOY_DEATHS : 0)};
 }
 
 enum err sim_convoy_run(const struct sim_convoy_config *config,

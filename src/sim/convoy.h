@@ -38,10 +38,15 @@ struct sim_convoy_result {
     uint64_t transcript_hash;
     struct text transcript; /* If asked for. */
     uint64_t rounds;        /* That were seen closed. */
+    bool lost_all;          /* All sites had lost the last rounds: there is nothing to go on from. */
     struct node_central_stats totals;
     uint64_t fired[SIM_FAULT_KINDS];
     char about[160];
 };
+
+/* What strait sim --convoy runs: every second seed has processes that die and take along what they
+ * have not sent, of so many sites that one of them is mostly left. */
+struct sim_convoy_config sim_convoy_by_seed(uint64_t seed);
 
 /* Run one. Errors are of this machine; a broken invariant is a verdict. */
 MUST_USE enum err sim_convoy_run(const struct sim_convoy_config *config,

@@ -130,11 +130,25 @@ static void test_seeds_that_broke_once_hold(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
+        const struct sim_convoy_config config = sim_convoy_by_seed(seeds[i]);
         struct sim_convoy_result r;
 
-        run(seeds[i], SIM_CONVOY_STORM | SIM_CONVOY_DEATHS, &r);
+        run_config(&config, &r);
+        assert_false(r.lost_all);
         sim_convoy_result_deinit(&r);
     }
+}
+
+/* All sites died before any could take a copy of another one. */
+static void test_what_all_sites_forget_is_lost(void **state)
+{
+    const struct sim_convoy_config config = sim_convoy_by_seed(3014624);
+    struct sim_convoy_result r;
+
+    (void)state;
+    run_config(&config, &r);
+    assert_true(r.lost_all);
+    sim_convoy_result_deinit(&r);
 }
 
 static void test_every_compiler_sees_the_same_convoys(void **state)
@@ -173,6 +187,7 @@ int main(void)
         cmocka_unit_test(test_convoys_hold_and_everything_happens_in_them),
         cmocka_unit_test(test_convoys_get_over_deaths),
         cmocka_unit_test(test_seeds_that_broke_once_hold),
+        cmocka_unit_test(test_what_all_sites_forget_is_lost),
         cmocka_unit_test(test_every_compiler_sees_the_same_convoys),
     };
 
