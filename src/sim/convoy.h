@@ -38,7 +38,7 @@ struct sim_convoy_result {
     uint64_t transcript_hash;
     struct text transcript; /* If asked for. */
     uint64_t rounds;        /* That were seen closed. */
-    bool lost_all;          /* All sites had lost the last rounds: there is nothing to go on from. */
+    bool lost_all;          /* All sites had lost the last rounds: nothing to go on from. */
     struct node_central_stats totals;
     uint64_t fired[SIM_FAULT_KINDS];
     char about[160];
