@@ -43,11 +43,12 @@ static const struct key keys_place[KEYS_MAX] = {{"lane", KEY_WHOLE}, {"address",
 
 static const struct key keys_of[][KEYS_MAX] = {
     [NODE_OP_SITE] = {{"rank", KEY_WHOLE}},
-    [NODE_OP_LANE] = {{"places", KEY_PLACES}, {"begun", KEY_FLAG}},
+    [NODE_OP_LANE] = {{"places", KEY_PLACES}, {"begun", KEY_FLAG}, {"history", KEY_TEXT}},
     [NODE_OP_JOIN] = {{"rank", KEY_WHOLE},
                       {"tables", KEY_TABLES},
                       {"entry", KEY_WHOLE},
                       {"clock", KEY_WHOLE},
+                      {"acked", KEY_WHOLE},
                       {"resume", KEY_FLAG},
                       {"offers", KEY_WHOLE},
                       {"members", KEY_RANKS},

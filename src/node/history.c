@@ -1,109 +1,126 @@
-/* Which training a server's parameters are of, when its lanes have read their stores.
+/* Decides whether the lanes of a site belong together (I11).
  *
- * Decides whether the server may start (I11): all lanes that found a history found the same one,
- * and none is without if another one has it. A lane that lost its files would otherwise begin at
- * zero beside trained ones. Each lane knows its own shards only, so this is the first place where
- * that shows; the site's first server tells the others what it found. A lane writes its history
- * before anybody is admitted, so one that crashed before its first checkpoint is not taken for
- * lost. */
+ * All lanes that found a history found the same one, and none is without if another one has it: a
+ * lane that lost its files would begin at zero beside trained ones. Each lane knows its own shards
+ * only. A server compares its lanes before it listens, and itself with the site's first server; the
+ * first one, if it restarts while others serve, compares itself with what they say. A lane writes
+ * its history before anybody is admitted, so one that crashed before its first checkpoint is not
+ * taken for lost. */
 
-#include "net/entropy.h"
-#include "node/server_state.h"
+#include "node/history.h"
 
-#include <inttypes.h>
-
-/* What an operator can do who wants neither to look for the files nor to begin anew. */
-static const char history_remedy[] =
+const char node_history_remedy[] =
     "put the missing files back, or discard the checkpoints of all servers of the site and begin "
     "anew: start each with --restore none";
 
 /* A lane that found a history, best one with a checkpoint; NULL: there is none. */
-static const struct server_lane *history_known(const struct node_server *s)
+static const struct node_lane_history *history_known(const struct node_server_history *s)
 {
-    const struct server_lane *known = NULL;
+    const struct node_lane_history *known = NULL;
 
     for (uint32_t i = 0; i < s->lanes_count; i++) {
-        const struct node_lane_history *h = &s->lanes[i].history;
+        const struct node_lane_history *h = &s->lanes[i];
 
-        if (h->kept && h->found && (known == NULL || (h->complete && !known->history.complete))) {
-            known = &s->lanes[i];
+        if (h->kept && h->found && (known == NULL || (h->complete && !known->complete))) {
+            known = h;
         }
     }
     return known;
 }
 
-static enum err history_differs(const struct node_server *s, const struct server_lane *a,
-                                const struct server_lane *b, struct err_text *text)
+static uint32_t history_number(const struct node_server_history *s,
+                               const struct node_lane_history *h)
 {
-    const char *site = s->config.site.name;
-    uint32_t first = s->config.first_number;
+    return s->first_number + (uint32_t)(h - s->lanes);
+}
 
-    if (b->history.found) {
-        return err_text_set(text, ERR_CORRUPT,
-                            "lanes %" PRIu32 " and %" PRIu32
-                            " of site %s have checkpoints of two trainings: %s",
-                            first + a->index, first + b->index, site, history_remedy);
+static enum err history_differs(const struct node_server_history *s,
+                                const struct node_lane_history *a,
+                                const struct node_lane_history *b, struct err_text *text)
+{
+    if (b->found) {
+        return err_text_set(
+            text, ERR_CORRUPT,
+            "lanes %" PRIu32 " and %" PRIu32 " of site %s have checkpoints of two trainings: %s",
+            history_number(s, a), history_number(s, b), s->site, node_history_remedy);
     }
     return err_text_set(text, ERR_CORRUPT,
                         "lane %" PRIu32 " of site %s has checkpoints, of clock %" PRIu64
                         ", and lane %" PRIu32 " has none: %s",
-                        first + a->index, site, a->history.clock, first + b->index, history_remedy);
+                        history_number(s, a), s->site, a->clock, history_number(s, b),
+                        node_history_remedy);
 }
 
 /* May this server begin with nothing when the first one has parameters? Another site's copy can be
  * taken, and with broadcast delivery the workers' copies bring back what was lost. */
-static bool history_may_be_lost(const struct node_server_config *c, bool kept)
+static bool history_may_be_lost(const struct node_server_history *s, bool kept)
 {
-    return c->between != NULL ||
-           (c->site.delivery == NODE_BROADCAST && (!kept || c->restore == NODE_RESTORE_NONE));
+    return s->others || (s->copies && (!kept || s->restore == NODE_RESTORE_NONE));
 }
 
 /* As the first server says. */
-static enum err history_of_site(const struct node_server *s, const struct server_lane *known,
-                                bool kept, struct err_text *text)
+static enum err history_of_site(const struct node_server_history *s,
+                                const struct node_lane_history *known, bool kept,
+                                struct err_text *text)
 {
-    const struct node_server_config *c = &s->config;
-
-    if (known != NULL && known->history.complete && known->history.history != c->history) {
+    if (known != NULL && known->complete && known->history != s->history) {
         return err_text_set(text, ERR_CORRUPT,
                             "lane %" PRIu32 " of site %s has checkpoints, of clock %" PRIu64
                             ", of another training than the first server: %s",
-                            c->first_number + known->index, c->site.name, known->history.clock,
-                            history_remedy);
+                            history_number(s, known), s->site, known->clock, node_history_remedy);
     }
-    if (known == NULL && c->begun && !history_may_be_lost(c, kept)) {
+    if (known == NULL && s->begun && !history_may_be_lost(s, kept)) {
         return err_text_set(text, ERR_CORRUPT,
                             "site %s has parameters at its first server, and lane %" PRIu32
                             " has none: %s",
-                            c->site.name, c->first_number, history_remedy);
+                            s->site, s->first_number, node_history_remedy);
     }
     return OK;
 }
 
-enum err server_history_check(struct node_server *s, struct err_text *text)
+enum err node_history_check(const struct node_server_history *s, uint64_t *history_out,
+                            struct err_text *text)
 {
-    const struct server_lane *known = history_known(s);
+    const struct node_lane_history *known = history_known(s);
     bool kept = false;
     enum err rc = OK;
 
     for (uint32_t i = 0; i < s->lanes_count && rc == OK; i++) {
-        const struct server_lane *l = &s->lanes[i];
+        const struct node_lane_history *h = &s->lanes[i];
 
-        kept = kept || l->history.kept;
-        if (known != NULL && known->history.complete && l->history.kept &&
-            (!l->history.found || l->history.history != known->history.history)) {
-            rc = history_differs(s, known, l, text);
+        kept = kept || h->kept;
+        if (known != NULL && known->complete && h->kept &&
+            (!h->found || h->history != known->history)) {
+            rc = history_differs(s, known, h, text);
         }
     }
-    if (rc == OK && s->config.history != 0) {
+    if (rc == OK && s->history != 0) {
         rc = history_of_site(s, known, kept, text);
     }
-    s->history = s->config.history != 0 ? s->config.history
-                 : known != NULL        ? known->history.history
-                                        : 0;
-    if (rc == OK && s->history == 0) {
-        rc = entropy_u64(&s->history);
-        s->history |= 1; /* Not zero. */
-    }
+    *history_out = s->history != 0 ? s->history : known != NULL ? known->history : 0;
     return rc;
+}
+
+enum err node_history_meet(const struct node_server_history *s, uint64_t history,
+                           const struct node_history_claim *other, struct err_text *text)
+{
+    const struct node_lane_history *h = &s->lanes[0];
+
+    if (!other->begun || other->history == 0 || other->history == history ||
+        (!h->kept && (s->others || s->copies))) {
+        return OK;
+    }
+    if (h->found) {
+        return err_text_set(text, ERR_CORRUPT,
+                            "the first server of site %s has checkpoints of another training than "
+                            "the server of lane %" PRIu32 ", which is at work: %s",
+                            s->site, other->lane, node_history_remedy);
+    }
+    return err_text_set(text, ERR_CORRUPT,
+                        "site %s has parameters at lane %" PRIu32
+                        ", and its first server has none: %s",
+                        s->site, other->lane,
+                        h->kept ? node_history_remedy
+                                : "stop all servers of the site and begin anew; with --store each "
+                                  "would go on where it was");
 }

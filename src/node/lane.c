@@ -31,6 +31,23 @@ bool node_lane_begun(const struct node_lane *l)
     return !l->fresh || l->restoring || l->begun_elsewhere;
 }
 
+bool node_lane_admits(const struct node_lane *l)
+{
+    return !l->refused && (l->config.number != 0 || l->lanes_known == l->config.site.lanes);
+}
+
+void node_lane_refuse(struct node_lane *l, const char *text)
+{
+    if (l->refused) {
+        return;
+    }
+    l->refused = true;
+    node_lane_trace(l, "must not serve what it has: %s", text);
+    if (l->config.refused != NULL) {
+        l->config.refused(text, l->config.user);
+    }
+}
+
 enum { LANE_LIFE_US = 250000 };
 
 /* Quarters of a second since late 2023, so that every process has a later one, until 2040; a
@@ -52,8 +69,12 @@ uint64_t node_lane_life(const struct node_lane *l)
 static void lane_say_places(struct node_lane *l)
 {
     json_t *places = json_array();
-    json_t *fields = json_pack("{s:o, s:b}", "places", places, "begun", (int)node_lane_begun(l));
+    char history[NODE_HISTORY_BYTES];
+    json_t *fields;
 
+    node_history_print(l->history, history);
+    fields = json_pack("{s:o, s:b, s:s}", "places", places, "begun", (int)node_lane_begun(l),
+                       "history", history);
     for (uint32_t i = 0; i < l->places_count; i++) {
         (void)json_array_append_new(places, json_pack("{s:i, s:s}", "lane", (int)l->places[i].lane,
                                                       "address", l->places[i].address));
@@ -167,6 +188,9 @@ static enum err lane_frame(struct net_peer *peer, const struct net_frame *frame,
     struct node_session *s = net_peer_user(peer);
     enum err rc;
 
+    if (l->refused) {
+        return ERR_AGAIN;
+    }
     if (peer == l->first) {
         net_peer_ack(peer, frame->header.sequence);
         return OK; /* Nothing but answers comes from there. */

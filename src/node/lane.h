@@ -53,6 +53,10 @@ struct node_lane_config {
     int64_t (*mono_ns)(void);
     /* A line of what happens, for transcripts; may be NULL. */
     void (*trace)(const char *line, void *user);
+    /* It must not serve what it has: others have shown that it lost parameters, or has those of
+     * another training (I11). Once; it admits nobody from now on. Destroy it, not from inside this
+     * call. May be NULL. */
+    void (*refused)(const char *text, void *user);
     /* An update was counted, closed or acknowledged: for witnesses; may be NULL. */
     const struct node_lane_witness *witness;
     void *user;
@@ -89,14 +93,10 @@ MUST_USE enum err node_lane_create(const struct node_lane_config *config,
                                    struct node_lane **lane_out, struct err_text *text);
 
 /* Which training its checkpoints are of, as read from the store. */
-struct node_lane_history {
-    bool kept;  /* It starts from what its store has. */
-    bool found; /* There was a manifest: the fields below are of it. */
-    uint64_t history;
-    bool complete;  /* It starts from a checkpoint, */
-    uint64_t clock; /* of this clock. */
-};
 void node_lane_history(const struct node_lane *l, struct node_lane_history *out);
+
+/* Are there members, or were there some? */
+bool node_lane_begun(const struct node_lane *l);
 
 /* Its checkpoints are of that training from now on: write a manifest that says so, if there is a
  * store and none that does. @begun follows, perhaps from inside this call. Once, before

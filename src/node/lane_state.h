@@ -96,6 +96,7 @@ struct node_session {
     struct net_meter meter;
     enum node_session_state state;
     uint32_t rank; /* NODE_RANK_ANY: none. */
+    bool resumed;  /* It is in, and went on where it was. */
     bool resuming; /* Asked to go on where it was, after a restart of ours, ... */
     bool too_late; /* ... when others had gone on from the checkpoint without it. */
     uint64_t resume_clock;
@@ -150,7 +151,7 @@ struct node_chunk {
     uint64_t copied;    /* A version that .copied_by has, of whom not all have heard; zero: none. */
     uint32_t copied_by; /* A rank, */
     uint32_t copied_view; /* and .view_joined of its session. */
-    float *residual;    /* Of sums, what is held back; NULL: nothing ever is. */
+    float *residual;      /* Of sums, what is held back; NULL: nothing ever is. */
     bool residual_used;
     uint64_t sent_version; /* Trees: of the last sum that went out, ... */
     uint64_t stamp;        /* ... and its number among all of the lane. */
@@ -256,6 +257,8 @@ struct node_lane {
     uint64_t saved_clock; /* Of the last complete one. */
     uint64_t history;     /* As in node/history.h; 0: not known. */
     bool history_found;   /* A manifest in the store had it. */
+    bool gave_up;         /* The operator did not want the newest of them. */
+    bool refused;         /* It must not serve what it has. */
     bool restores;        /* It starts from its checkpoints. */
     void (*history_begun)(enum err rc, void *user);
     void *history_user;
@@ -299,8 +302,10 @@ struct node_lane {
 };
 
 /* lane.c */
-/* Are there members, or were there some? */
-bool node_lane_begun(const struct node_lane *l);
+/* May anybody be admitted? Lane 0 waits for what the site's other servers say of themselves. */
+bool node_lane_admits(const struct node_lane *l);
+/* Its parameters do not belong to those that are served elsewhere (I11): tell the owner. */
+void node_lane_refuse(struct node_lane *l, const char *text);
 void node_lane_trace(struct node_lane *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* The number of this process among those of its site's lane: later ones have higher ones. */
 uint64_t node_lane_life(const struct node_lane *l);

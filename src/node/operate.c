@@ -79,6 +79,8 @@ void node_operate_lane(struct node_lane *l, uint32_t number, const char *address
     if (l->lanes_known < l->config.site.lanes) {
         return;
     }
+    node_restore_look(l);
+    node_operate_newcomers(l);
     LIST_FOREACH (link, &l->sessions) {
         struct node_session *s = LIST_ENTRY(link, struct node_session, link);
 
@@ -91,6 +93,28 @@ void node_operate_lane(struct node_lane *l, uint32_t number, const char *address
     }
 }
 
+/* Another server of the site is at work: what it has and what we have must belong together. */
+static void operate_meet(struct node_lane *l, const json_t *fields)
+{
+    const json_t *first = json_array_get(json_object_get(fields, "places"), 0);
+    struct node_history_claim other = {
+        .history = node_history_parse(json_string_value(json_object_get(fields, "history"))),
+        .lane = (uint32_t)json_integer_value(json_object_get(first, "lane")),
+        .begun = json_is_true(json_object_get(fields, "begun"))};
+    struct node_lane_history own;
+    struct node_server_history server = {.site = l->config.site.name,
+                                         .lanes = &own,
+                                         .lanes_count = 1,
+                                         .others = l->fars != NULL,
+                                         .copies = l->config.site.delivery == NODE_BROADCAST};
+    struct err_text text;
+
+    node_lane_history(l, &own);
+    if ((l->fresh || l->restoring) && node_history_meet(&server, l->history, &other, &text) != OK) {
+        node_lane_refuse(l, text.text);
+    }
+}
+
 static enum err operate_lane(struct node_session *s, const json_t *fields)
 {
     struct node_lane *l = s->lane;
@@ -100,6 +124,7 @@ static enum err operate_lane(struct node_session *s, const json_t *fields)
     if (l->config.number != 0 || strcmp(who->site, l->config.site.name) != 0) {
         return ERR_PEER; /* Also without certificates: it would send workers to another site. */
     }
+    operate_meet(l, fields);
     l->begun_elsewhere =
         l->begun_elsewhere || (l->fresh && json_is_true(json_object_get(fields, "begun")));
     for (size_t i = 0; i < json_array_size(places); i++) {
@@ -198,6 +223,7 @@ void node_operate_admitted(struct node_session *s, uint64_t clock, bool resumed)
     s->since = resumed ? 0 : s->since;
     s->told = false;
     s->resuming = false;
+    s->resumed = resumed;
     if (l->mirror != NULL) {
         node_mirror_working(l->mirror);
     }
@@ -239,7 +265,8 @@ void node_operate_newcomers(struct node_lane *l)
 {
     struct sync_event go_on = {.type = SYNC_CONTINUE};
 
-    if (l->restoring || !node_mirror_began(l->mirror) || !node_central_began(l->central)) {
+    if (!node_lane_admits(l) || l->restoring || !node_mirror_began(l->mirror) ||
+        !node_central_began(l->central)) {
         return;
     }
     LIST_FOREACH (link, &l->sessions) {
@@ -343,17 +370,82 @@ static void operate_relay(struct node_session *s, const json_t *fields)
     }
 }
 
+/* A worker is told that its clocks up to @acked are in a checkpoint, and forgets them. We have
+ * restarted from one that lacks some of them: files were lost, or put back from an older copy. Who
+ * has discarded them, or takes a copy of another site, goes on without; else parameters of two
+ * clocks would be mixed, or the worker would be waited for for ever. */
+static bool operate_resumes(struct node_session *s, uint64_t acked)
+{
+    struct node_lane *l = s->lane;
+    struct err_text text;
+
+    if (!l->restoring && !l->fresh) {
+        return false;
+    }
+    if (l->ack != NODE_ACK_STORED || acked <= l->restored_clock) {
+        return true;
+    }
+    if (!l->gave_up && l->fars == NULL) {
+        (void)err_text_set(&text, ERR_CORRUPT,
+                           "lane %" PRIu32 " of site %s goes on from clock %" PRIu64
+                           ", and worker %s was told that clock %" PRIu64 " is in a checkpoint: %s",
+                           l->config.number, l->config.site.name, l->restored_clock,
+                           net_peer_identity(s->peer)->name, acked, node_history_remedy);
+        node_lane_refuse(l, text.text);
+    }
+    return false;
+}
+
+/* It asks to go on where it was and does so already: the process before us had the first question,
+ * but did not acknowledge it, so it came here too. */
+static enum err operate_resumed_again(struct node_session *s, uint32_t call)
+{
+    uint64_t clock = sync_member_clock(&s->lane->sync, s->rank) + 1;
+
+    return node_operate_answer(s, NODE_OP_JOIN, call,
+                               json_pack("{s:I, s:b, s:I}", "clock", (json_int_t)clock, "resumed",
+                                         1, "window", (json_int_t)s->window_bytes));
+}
+
+/* A new member, when it may be let in. @begun: it says that the site has begun. */
+static enum err operate_begin(struct node_session *s, bool begun)
+{
+    struct node_lane *l = s->lane;
+    enum err rc = OK;
+
+    if ((begun || (l->fresh && l->begun_elsewhere)) && !l->restoring) {
+        rc = operate_begun(l);
+    }
+    if (rc == OK && l->restoring) {
+        node_restore_look(l); /* It may be the one that was waited for. */
+        return OK;
+    }
+    if (rc == OK && !node_lane_admits(l)) {
+        return OK; /* Until it is known what the other servers have. */
+    }
+    if (rc == OK && !node_mirror_began(l->mirror)) {
+        return OK; /* Until it is known what the other sites have. */
+    }
+    if (rc == OK && !node_central_began(l->central)) {
+        node_central_wanted(l->central);
+        return OK;
+    }
+    return rc == OK ? operate_enter(s) : rc;
+}
+
 static enum err operate_join(struct node_session *s, uint32_t call, uint64_t sequence,
                              const json_t *fields)
 {
     struct node_lane *l = s->lane;
     bool resume = json_is_true(json_object_get(fields, "resume"));
+    bool resuming;
     struct err_text text;
-    uint64_t rank, clock, entry, offers, pace;
+    uint64_t rank, clock, acked, entry, offers, pace;
     enum err rc;
 
     if (!node_json_u64(fields, "rank", SYNC_MEMBERS_MAX - 1, UINT64_MAX, &rank) ||
         rank == UINT64_MAX || !node_json_u64(fields, "clock", INT64_MAX, 0, &clock) ||
+        !node_json_u64(fields, "acked", INT64_MAX, 0, &acked) ||
         !node_json_u64(fields, "offers", UINT32_MAX, 0, &offers) ||
         !node_json_u64(fields, "entry", INT64_MAX, 0, &entry) ||
         !node_json_u64(fields, "pace", INT64_MAX, 0, &pace)) {
@@ -370,6 +462,13 @@ static enum err operate_join(struct node_session *s, uint32_t call, uint64_t seq
                               "this server restarted and keeps no checkpoints: the parameters are "
                               "gone; give it a store, or deliver by broadcast");
     }
+    if (resume && s->state == NODE_IN && s->rank == rank && s->resumed) {
+        return operate_resumed_again(s, call);
+    }
+    resuming = resume && operate_resumes(s, acked);
+    if (l->refused) {
+        return ERR_AGAIN; /* Nothing is acknowledged: it is for the process that follows. */
+    }
     rc = node_operate_tables_of(s, json_object_get(fields, "tables"), &text);
     if (rc == OK) {
         rc = operate_take_place(s, rank, &text);
@@ -380,7 +479,7 @@ static enum err operate_join(struct node_session *s, uint32_t call, uint64_t seq
     s->join_call = call;
     s->since = resume ? UINT64_MAX : sequence; /* Nothing counts before it is resumed. */
     s->again = json_is_true(json_object_get(fields, "again"));
-    s->resuming = resume && (l->restoring || l->fresh);
+    s->resuming = resuming;
     s->too_late = resume && !s->resuming && l->ack == NODE_ACK_STORED;
     if (s->resuming) {
         s->resume_clock = clock;
@@ -391,22 +490,7 @@ static enum err operate_join(struct node_session *s, uint32_t call, uint64_t seq
         node_restore_look(l);
         return rc;
     }
-    if ((json_is_true(json_object_get(fields, "begun")) || (l->fresh && l->begun_elsewhere)) &&
-        !l->restoring) {
-        rc = operate_begun(l);
-    }
-    if (rc == OK && l->restoring) {
-        node_restore_look(l); /* It may be the one that was waited for. */
-        return OK;
-    }
-    if (rc == OK && !node_mirror_began(l->mirror)) {
-        return OK; /* Until it is known what the other sites have. */
-    }
-    if (rc == OK && !node_central_began(l->central)) {
-        node_central_wanted(l->central);
-        return OK;
-    }
-    return rc == OK ? operate_enter(s) : rc;
+    return operate_begin(s, json_is_true(json_object_get(fields, "begun")));
 }
 
 static enum err operate_leave(struct node_session *s, uint32_t call)

@@ -429,8 +429,9 @@ static bool restore_all_back(const struct node_lane *l)
 
 void node_restore_look(struct node_lane *l)
 {
-    if (!l->restoring || !node_mirror_began(l->mirror) || !node_central_began(l->central)) {
-        return; /* What other sites have comes first. */
+    if (!l->restoring || !node_lane_admits(l) || !node_mirror_began(l->mirror) ||
+        !node_central_began(l->central)) {
+        return; /* What other servers and sites have comes first. */
     }
     if (restore_source_lost(l)) {
         l->fetching = false;

@@ -245,6 +245,7 @@ static void load_adopt(struct node_lane *l, const struct manifest *m,
     memmove(l->manifest.checkpoints, m->checkpoints + skipped,
             l->manifest.count * sizeof(m->checkpoints[0]));
     l->manifest_there = skipped == 0;
+    l->gave_up = l->gave_up || skipped > 0;
 }
 
 static enum err load_shard(struct load *load)
@@ -379,6 +380,7 @@ enum err node_restore_load(struct node_lane *l, struct err_text *text)
 
     load_begin(l);
     if (rc == OK && l->config.restore == NODE_RESTORE_NONE) {
+        l->gave_up = true;
         rc = load_discard(l, text);
     }
     l->restored_clock = UINT64_MAX;

@@ -75,6 +75,33 @@ static void server_end_failing(struct node_server *s)
     server_do(s, SERVER_END);
 }
 
+/* Which training it is: the lanes must belong together, and to the site's first server. */
+static enum err server_choose_history(struct node_server *s)
+{
+    const struct node_server_config *c = &s->config;
+    struct node_lane_history lanes[NODE_LANES_MAX];
+    struct node_server_history all = {.site = c->site.name,
+                                      .lanes = lanes,
+                                      .lanes_count = s->lanes_count,
+                                      .first_number = c->first_number,
+                                      .history = c->history,
+                                      .begun = c->begun,
+                                      .others = c->between != NULL,
+                                      .copies = c->site.delivery == NODE_BROADCAST,
+                                      .restore = c->restore};
+    enum err rc;
+
+    for (uint32_t i = 0; i < s->lanes_count; i++) {
+        lanes[i] = s->lanes[i].history;
+    }
+    rc = node_history_check(&all, &s->history, &s->text);
+    if (rc == OK && s->history == 0) {
+        rc = entropy_u64(&s->history);
+        s->history |= 1; /* Not zero. */
+    }
+    return rc;
+}
+
 /* Every lane has answered. */
 static void server_next(struct node_server *s)
 {
@@ -89,7 +116,7 @@ static void server_next(struct node_server *s)
         server_do(s, SERVER_BUILD);
         break;
     case SERVER_BUILD:
-        s->rc = server_history_check(s, &s->text);
+        s->rc = server_choose_history(s);
         if (s->rc == OK) {
             server_do(s, SERVER_BEGIN);
         } else {
@@ -121,7 +148,18 @@ static void server_next(struct node_server *s)
         }
         break;
     case SERVER_STATUS:
+    case SERVER_REFUSE:
         break;
+    }
+}
+
+/* One lane must not serve what it has: none of them may. They are in the middle of things. */
+static void server_refused(struct node_server *s, const struct server_call *call)
+{
+    if (!s->failing && !s->stopping) {
+        s->kept_rc = call->rc;
+        s->kept_text = call->text;
+        server_fail(s);
     }
 }
 
@@ -137,6 +175,13 @@ static void server_answered(void *message, void *user)
         call->status = NULL;
         call->done(call->lane->index, status, call->user);
         return;
+    }
+    if (call->step == SERVER_REFUSE) {
+        server_refused(s, call);
+        return;
+    }
+    if (s->ended) {
+        return; /* It was refused in the middle of a step. */
     }
     if (call->rc != OK && s->rc == OK) {
         s->rc = call->rc;
@@ -254,6 +299,7 @@ static enum err server_start_lane(struct node_server *s, uint32_t index)
     l->index = index;
     l->control.lane = l;
     l->ask.lane = l;
+    l->refusal.lane = l;
     (void)snprintf(name, sizeof(name), "lane-%" PRIu32, s->config.first_number + index);
     return rc == OK ? lane_start(name, &l->lane) : rc;
 }
@@ -275,8 +321,8 @@ enum err node_server_create(const struct node_server_config *config,
     s->lanes = mem_calloc(config->lanes, sizeof(*s->lanes));
     rc = s->lanes == NULL ? ERR_NOMEM : server_copy_between(s);
     if (rc == OK) {
-        /* Each lane may have both of its calls answered. */
-        rc = mailbox_create(config->loop, 2 * config->lanes, server_answered, s, &s->answers);
+        /* Each lane may have both of its calls answered, and say once that it must not serve. */
+        rc = mailbox_create(config->loop, 3 * config->lanes, server_answered, s, &s->answers);
     }
     for (; s->lanes_count < config->lanes && rc == OK; s->lanes_count++) {
         rc = server_start_lane(s, s->lanes_count);

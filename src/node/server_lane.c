@@ -34,6 +34,14 @@ static void server_lane_trace(const char *line, void *user)
     config->trace(config->first_number + l->index, line, config->user);
 }
 
+static void server_lane_refused(const char *text, void *user)
+{
+    struct server_lane *l = user;
+
+    l->refusal.step = SERVER_REFUSE;
+    server_lane_answer(&l->refusal, err_text_set(&l->refusal.text, ERR_CORRUPT, "%s", text));
+}
+
 static enum err server_lane_transport(struct server_lane *l, struct err_text *text)
 {
     const struct node_server_config *config = &l->server->config;
@@ -90,6 +98,7 @@ static enum err server_lane_build(struct server_lane *l, struct err_text *text)
         .wall_us = clock_wall_us,
         .mono_ns = clock_mono_ns,
         .trace = config->trace == NULL ? NULL : server_lane_trace,
+        .refused = server_lane_refused,
         .user = l,
     };
     enum err rc = node_lane_create(&lane, &l->node, text);
@@ -269,6 +278,8 @@ void server_lane_run(void *user)
     case SERVER_STATUS:
         call->status = l->node == NULL ? NULL : node_lane_status(l->node);
         server_lane_answer(call, OK);
+        break;
+    case SERVER_REFUSE: /* Nobody asks for it. */
         break;
     }
 }

@@ -21,6 +21,7 @@ enum server_step {
     SERVER_SHUT,  /* Say good-bye. */
     SERVER_END,   /* Release everything. */
     SERVER_STATUS,
+    SERVER_REFUSE, /* A lane found out that it must not serve what it has. */
 };
 
 /* A call to a lane and its answer. Whoever has it may touch it: the owner, until it is posted, then
@@ -46,9 +47,10 @@ struct server_lane {
     struct lane *lane;
     struct server_call control; /* One step after the other. */
     struct server_call ask;
-    struct lane_call end;     /* When nobody waits for an answer. */
-    struct net_address bound; /* Written by SERVER_BEGIN. */
-    struct net_address told;  /* Written by the owner before SERVER_TELL. */
+    struct server_call refusal; /* Posted by the lane, at most once. */
+    struct lane_call end;       /* When nobody waits for an answer. */
+    struct net_address bound;   /* Written by SERVER_BEGIN. */
+    struct net_address told;    /* Written by the owner before SERVER_TELL. */
 
     /* Of the lane's thread. */
     struct obs_registry *registry;
@@ -76,7 +78,7 @@ struct node_server {
     struct err_text text;
     enum err kept_rc; /* Of the last checkpoint. */
     struct err_text kept_text;
-    uint64_t history; /* Of all lanes; known after SERVER_BUILD. */
+    uint64_t history;  /* Of all lanes; known after SERVER_BUILD. */
     bool store_failed; /* .kept_rc is because of the store. */
     bool worth;
     uint64_t clock;
@@ -87,11 +89,6 @@ struct node_server {
     uint32_t lanes_count;
     struct server_lane *lanes;
 };
-
-/* Do the lanes, as they were built, belong together, and to the site's other servers? Then their
- * common history is in s->history. ERR_CORRUPT with a text that says which does not, and what to
- * do; ERR_IO without randomness. */
-MUST_USE enum err server_history_check(struct node_server *s, struct err_text *text);
 
 /* On the lane's thread: what a call says; the answer may follow later. The second releases all that
  * is there, and answers nothing. */

@@ -181,7 +181,8 @@ static void node_inbox_drain(struct node_session *s, struct node_inbox *b)
 
 void node_session_drain(struct node_session *s)
 {
-    for (uint32_t i = 0; i < LIMIT_STREAMS_PER_PEER && s->held_count > 0; i++) {
+    for (uint32_t i = 0; i < LIMIT_STREAMS_PER_PEER && s->held_count > 0 && !s->lane->refused;
+         i++) {
         node_inbox_drain(s, &s->inboxes[i]);
     }
 }

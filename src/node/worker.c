@@ -167,9 +167,14 @@ static void worker_acked(struct net_peer *peer, const struct wire_header *header
     struct node_link *k = net_peer_user(peer);
 
     (void)user;
-    if (k != NULL && worker_kind(k) == PEER_LANE &&
-        (header->type == WIRE_PULL || header->type == WIRE_ROWS_PULL)) {
+    if (k == NULL || worker_kind(k) != PEER_LANE) {
+        return;
+    }
+    if (header->type == WIRE_PULL || header->type == WIRE_ROWS_PULL) {
         k->pulls_unacked--;
+    } else if (header->type == WIRE_CLOCK && header->clock >= k->entry &&
+               header->clock > k->acked) {
+        k->acked = header->clock;
     }
 }
 

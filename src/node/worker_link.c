@@ -419,12 +419,13 @@ void node_link_join(struct node_link *k, bool resume)
     if (!w->site_known || k->peer == NULL || k->state == LINK_AWAY) {
         return;
     }
-    fields =
-        json_pack("{s:o, s:i, s:b, s:b, s:b, s:I, s:I, s:i, s:o}", "tables", node_link_tables(w),
-                  "rank", (int)w->rank, "resume", (int)resume, "again", (int)k->was_in, "begun",
-                  (int)(k->begun || w->begun), "clock", (json_int_t)k->advanced, "entry",
-                  (json_int_t)k->entry, "offers", (int)(resume ? node_copy_offers(k) : 0),
-                  "members", resume && k->members_known ? link_members(k) : json_array());
+    fields = json_pack("{s:o, s:i, s:b, s:b, s:b, s:I, s:I, s:I, s:i, s:o}", "tables",
+                       node_link_tables(w), "rank", (int)w->rank, "resume", (int)resume, "again",
+                       (int)k->was_in, "begun", (int)(k->begun || w->begun), "clock",
+                       (json_int_t)k->advanced, "entry", (json_int_t)k->entry, "acked",
+                       (json_int_t)(resume ? k->acked : 0), "offers",
+                       (int)(resume ? node_copy_offers(k) : 0), "members",
+                       resume && k->members_known ? link_members(k) : json_array());
     if (k->number < w->config.paces_count && w->config.paces[k->number].from > 0) {
         (void)json_object_set_new(fields, "pace",
                                   json_integer((json_int_t)w->config.paces[k->number].from));
@@ -442,6 +443,7 @@ void node_link_join(struct node_link *k, bool resume)
     if (!resume) {
         k->members_known = false;
         k->advanced = 0;
+        k->acked = 0;
         k->resumable = false;
         node_copy_reset(k);
     }

@@ -3,6 +3,7 @@
 #include "sim/cluster.h"
 
 #include "base/buf.h"
+#include "base/list.h"
 #include "base/mem.h"
 #include "obs/metric.h"
 #include "sim/disk.h"
@@ -19,12 +20,14 @@ enum {
     CLUSTER_SERIES = 1024,
     CLUSTER_POOL_MB = 4096, /* A limit; memory is taken as needed. */
     CLUSTER_COMMIT_MS = 2,
+    CLUSTER_AGAIN_MS = 1000,
+    CLUSTER_FIRST_MS = 20, /* Between questions to the first server. */
 };
 
 struct cluster_server {
     struct sim_cluster *cluster;
     struct sim_host *host;
-    uint32_t first; /* Its lanes are first .. first + count - 1. */
+    uint32_t first_lane; /* Its lanes are this one .. first_lane + count - 1. */
     uint32_t count;
     struct pki_identity identity;
     struct sim_transport transport;
@@ -32,6 +35,10 @@ struct cluster_server {
     const char *agg, *edge;
     struct node_lane *lanes[NODE_LANES_MAX];
     struct store *stores[NODE_LANES_MAX];
+    uint32_t begun;         /* Lanes that have written which training theirs is. */
+    struct sim_event first; /* Ask the first server; */
+    struct sim_event end;   /* it must not serve what it has, or cannot write; */
+    struct sim_event again; /* its operator starts it again and again. */
 };
 
 struct cluster_worker {
@@ -83,6 +90,8 @@ void sim_cluster_destroy(struct sim_cluster *c)
     }
     for (uint32_t i = 0; i < c->servers_count; i++) {
         sim_host_crash(c->servers[i]->host, true);
+        sim_event_cancel(c->world, &c->servers[i]->end);
+        sim_event_cancel(c->world, &c->servers[i]->again);
         mem_free(c->servers[i]);
     }
     mem_free(c);
@@ -133,7 +142,9 @@ static void cluster_server_stop(struct sim_host *host, void *user)
         s->stores[i] = NULL;
     }
     obs_registry_destroy(s->registry);
+    sim_event_cancel(s->cluster->world, &s->first);
     s->registry = NULL;
+    s->begun = 0;
 }
 
 static void cluster_taken(uint16_t table, uint32_t chunk, uint32_t rank, uint64_t incarnation,
@@ -215,7 +226,40 @@ static const struct node_lane_witness cluster_witness = {
     .restored = cluster_restored,
 };
 
-static enum err cluster_lane_start(struct cluster_server *s, uint32_t index)
+/* A server that ends by itself, as a process does. */
+
+static void cluster_server_again(struct sim_event *event, struct sim_world *w)
+{
+    (void)w;
+    sim_host_start(LIST_ENTRY(event, struct cluster_server, again)->host);
+}
+
+static void cluster_server_end(struct sim_event *event, struct sim_world *w)
+{
+    struct cluster_server *s = LIST_ENTRY(event, struct cluster_server, end);
+
+    if (sim_host_is_on(s->host)) {
+        sim_host_crash(s->host, false);
+        CHECK(sim_event_at(w, &s->again,
+                           sim_world_now_ns(w) + (int64_t)CLUSTER_AGAIN_MS * 1000000) == OK);
+    }
+}
+
+static void cluster_server_give_up(struct cluster_server *s, const char *why)
+{
+    struct mem_plan plan = mem_fail_suspend();
+
+    sim_trace(s->cluster->world, s->host, "ends: %s", why);
+    CHECK(sim_event_at(s->cluster->world, &s->end, sim_world_now_ns(s->cluster->world)) == OK);
+    mem_fail_resume(plan);
+}
+
+static void cluster_refused(const char *text, void *user)
+{
+    cluster_server_give_up(user, text);
+}
+
+static enum err cluster_lane_start(struct cluster_server *s, uint32_t index, struct err_text *text)
 {
     struct sim_cluster *c = s->cluster;
     struct node_lane_config config = {
@@ -224,10 +268,10 @@ static enum err cluster_lane_start(struct cluster_server *s, uint32_t index)
         .transport = &s->transport.base,
         .identity = s->identity,
         .incarnation = sim_host_starts(s->host) * NODE_LANES_MAX + index + 1,
-        .seed = sim_host_starts(s->host) * 1000 + s->first + index,
+        .seed = sim_host_starts(s->host) * 1000 + s->first_lane + index,
         .site = c->config.site,
         .between = c->config.between,
-        .number = s->first + index,
+        .number = s->first_lane + index,
         .listen = cluster_address(sim_host_name(s->host), index),
         .first = cluster_address(sim_host_name(c->servers[0]->host), 0),
         .agg = s->agg,
@@ -236,11 +280,11 @@ static enum err cluster_lane_start(struct cluster_server *s, uint32_t index)
         .restore_ns = c->config.restore_ns,
         .heartbeat_ns = c->config.heartbeat_ns,
         .trace = cluster_trace,
+        .refused = cluster_refused,
         .witness = c->config.witness == NULL ? NULL : &cluster_witness,
         .costs = c->config.costs,
         .user = s,
     };
-    struct err_text text;
     enum err rc = OK;
 
     if (c->config.site.checkpoint_every > 0) {
@@ -248,33 +292,113 @@ static enum err cluster_lane_start(struct cluster_server *s, uint32_t index)
                               &s->stores[index]);
         config.store = s->stores[index];
     }
-    if (rc == OK) {
-        rc = node_lane_create(&config, &s->lanes[index], &text);
+    return rc == OK ? node_lane_create(&config, &s->lanes[index], text) : rc;
+}
+
+/* All lanes have written which training theirs is: others may come. */
+static enum err cluster_server_open(struct cluster_server *s, struct err_text *text)
+{
+    struct node_place places[NODE_LANES_MAX];
+    enum err rc = OK;
+
+    for (uint32_t i = 0; i < s->count && rc == OK; i++) {
+        struct net_address at = cluster_address(sim_host_name(s->host), i);
+
+        rc = node_lane_listen(s->lanes[i], text);
+        places[i].lane = s->first_lane + i;
+        (void)net_address_format(&at, places[i].address);
     }
-    return rc == OK ? node_lane_listen(s->lanes[index], &text) : rc;
+    return rc == OK ? node_lane_tell(s->lanes[0], places, s->count) : rc;
+}
+
+static void cluster_begun(enum err rc, void *user)
+{
+    struct cluster_server *s = user;
+    struct err_text text = {""};
+
+    if (rc == OK && ++s->begun == s->count) {
+        rc = cluster_server_open(s, &text);
+    }
+    if (rc != OK) {
+        cluster_server_give_up(s, text.text[0] != '\0' ? text.text : err_string(rc));
+    }
+}
+
+/* As node/server.c and the command do: what the lanes found must belong together, and to what the
+ * first server has. */
+static enum err cluster_history(struct cluster_server *s, uint64_t *history_out,
+                                struct err_text *text)
+{
+    const struct sim_cluster *c = s->cluster;
+    struct node_lane *first = s == c->servers[0] ? NULL : c->servers[0]->lanes[0];
+    struct node_lane_history lanes[NODE_LANES_MAX];
+    struct node_server_history all = {.site = c->config.site.name,
+                                      .lanes = lanes,
+                                      .lanes_count = s->count,
+                                      .first_number = s->first_lane,
+                                      .others = c->config.between != NULL,
+                                      .copies = c->config.site.delivery == NODE_BROADCAST};
+    enum err rc;
+
+    if (first != NULL) {
+        struct node_lane_stats stats;
+
+        node_lane_history(first, &lanes[0]);
+        node_lane_stats(first, &stats);
+        all.history = lanes[0].history;
+        all.begun = !stats.fresh;
+    }
+    for (uint32_t i = 0; i < s->count; i++) {
+        node_lane_history(s->lanes[i], &lanes[i]);
+    }
+    rc = node_history_check(&all, history_out, text);
+    if (*history_out == 0) {
+        *history_out = sim_host_starts(s->host) << 16 | sim_host_number(s->host) << 1 | 1;
+    }
+    return rc;
+}
+
+/* The others need the first server's answer, and wait for it as long as it takes. */
+static void cluster_server_meet(struct sim_event *event, struct sim_world *w)
+{
+    struct cluster_server *s = LIST_ENTRY(event, struct cluster_server, first);
+    const struct cluster_server *first = s->cluster->servers[0];
+    struct err_text text = {""};
+    uint64_t history;
+
+    if (s != first && (first->begun < first->count || sim_host_is_paused(first->host))) {
+        CHECK(sim_event_at(w, event, sim_world_now_ns(w) + (int64_t)CLUSTER_FIRST_MS * 1000000) ==
+              OK);
+        return;
+    }
+    if (cluster_history(s, &history, &text) != OK) {
+        cluster_server_give_up(s, text.text);
+        return;
+    }
+    for (uint32_t i = 0; i < s->count; i++) {
+        node_lane_begin_history(s->lanes[i], history, cluster_begun, s);
+    }
 }
 
 static enum err cluster_server_start(struct sim_host *host, void *user)
 {
     struct cluster_server *s = user;
-    struct node_place places[NODE_LANES_MAX];
+    struct err_text text = {""};
     enum err rc = obs_registry_create(CLUSTER_SERIES, &s->registry);
 
     sim_transport_init(&s->transport, host, &s->identity);
     for (uint32_t i = 0; i < s->count && rc == OK; i++) {
-        struct net_address at = cluster_address(sim_host_name(host), i);
-
-        rc = cluster_lane_start(s, i);
-        places[i].lane = s->first + i;
-        (void)net_address_format(&at, places[i].address);
-    }
-    if (rc == OK) {
-        rc = node_lane_tell(s->lanes[0], places, s->count);
+        rc = cluster_lane_start(s, i, &text);
     }
     if (rc != OK) {
+        if (text.text[0] != '\0') {
+            cluster_say(s->cluster, host, text.text);
+        }
         cluster_server_stop(host, s);
+        return rc;
     }
-    return rc;
+    cluster_server_meet(&s->first, s->cluster->world);
+    return OK;
 }
 
 enum err sim_cluster_add_server(struct sim_cluster *c, const char *name, struct sim_region *region,
@@ -294,8 +418,11 @@ enum err sim_cluster_add_server(struct sim_cluster *c, const char *name, struct 
         return ERR_NOMEM;
     }
     s->cluster = c;
-    s->first = c->config.site.lanes;
+    s->first_lane = c->config.site.lanes;
     s->count = lanes;
+    sim_event_init(&s->first, cluster_server_meet);
+    sim_event_init(&s->end, cluster_server_end);
+    sim_event_init(&s->again, cluster_server_again);
     program.user = s;
     rc = pki_identity_make(WIRE_ROLE_SERVER, c->config.site.name, name, &s->identity, NULL);
     if (rc == OK) {
@@ -470,8 +597,8 @@ struct node_lane *sim_cluster_lane(struct sim_cluster *c, uint32_t number)
     for (uint32_t i = 0; i < c->servers_count; i++) {
         struct cluster_server *s = c->servers[i];
 
-        if (number >= s->first && number < s->first + s->count) {
-            return s->lanes[number - s->first];
+        if (number >= s->first_lane && number < s->first_lane + s->count) {
+            return s->lanes[number - s->first_lane];
         }
     }
     return NULL;

@@ -231,6 +231,11 @@ const char *sim_host_name(const struct sim_host *host)
     return host->name;
 }
 
+uint32_t sim_host_number(const struct sim_host *host)
+{
+    return host->index;
+}
+
 struct loop *sim_host_loop(const struct sim_host *host)
 {
     return host->loop;

@@ -133,6 +133,7 @@ void sim_host_fail_alloc(struct sim_host *host, uint32_t k);
 struct sim_world *sim_host_world(const struct sim_host *host);
 struct sim_region *sim_host_region(const struct sim_host *host);
 const char *sim_host_name(const struct sim_host *host);
+uint32_t sim_host_number(const struct sim_host *host);   /* In the order of creation. */
 struct loop *sim_host_loop(const struct sim_host *host); /* While it is on. */
 struct sim_disk *sim_host_disk(const struct sim_host *host);
 bool sim_host_is_on(const struct sim_host *host);

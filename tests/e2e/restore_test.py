@@ -1,6 +1,7 @@
 """What a server starts from: shards that belong together, or not at all (I11). And what it does
 while its store fails: it goes on by itself when the store does (I13)."""
 
+import re
 import resource
 import shutil
 import signal
@@ -136,6 +137,80 @@ def test_a_further_server_without_its_folder_is_refused(strait, site):
     worker = site.worker(first.first, "w1", 0)
     worker.join(rows=1000, width=400, table="big")
     assert set(worker.do("read big")) == {20.0}
+
+
+@pytest.mark.parametrize("servers", [1, 2])
+def test_a_first_server_that_lost_its_folder_is_refused_while_workers_live(strait, site, servers):
+    def first(listen="tcp://127.0.0.1:0"):
+        return site.server("--workers", "1", "--servers", str(servers), "--store", "ck0",
+                           "--checkpoint-every", "1000", listen=listen)
+
+    server = first()
+    for i in range(1, servers):
+        site.server("--first", server.first, "--servers", "2", "--index", i, "--store", "ck1")
+    worker = site.worker(server.first, "w0", 0)
+    worker.join(rows=1000, width=400, table="big")
+    worker.do("rounds 20 big 1")
+    worker.do("read big")
+    worker.do("save")
+    worker.do("rounds 5 big 1")
+    server.kill()
+    shutil.move(strait.folder / "ck0", strait.folder / "away")
+    lost = first(server.first)  # It cannot know yet,
+    worker.begin("rounds 5 big 1")
+    assert lost.child.wait(60) == 78  # but those who are at work do.
+    assert re.search("lane 0 of site home goes on from clock 0, and worker w0 was told that clock "
+                     "20 is in a checkpoint|site home has parameters at lane 1, and its first "
+                     "server has none", lost.said()), lost.said()
+    assert "put the missing files back" in lost.said()
+    shutil.rmtree(strait.folder / "ck0")
+    shutil.move(strait.folder / "away", strait.folder / "ck0")
+    first(server.first)
+    worker.end()
+    assert set(worker.do("read big")) == {30.0}  # Nothing is lost.
+
+
+def test_a_server_whose_checkpoints_are_discarded_begins_anew_with_old_workers(strait, site):
+    options = ("--workers", "1", "--store", "ck", "--checkpoint-every", "1000")
+    server = site.server(*options)
+    worker = site.worker(server.first, "w0", 0)
+    worker.join()
+    worker.do("rounds 20 model 1")
+    worker.do("save")
+    server.kill()
+    site.server(*options, "--restore", "none", listen=server.first)
+    worker.do("rounds 1 model 1")
+    left = worker.do("read model")[0]
+    assert left <= 21 - 10  # Ten clocks at least were acknowledged, and are discarded.
+    assert worker.do("lost") == [1.0]
+    worker.do("rounds 5 model 1")
+    assert set(worker.do("read model")) == {left + 5}
+
+
+def test_an_older_copy_of_the_store_is_refused_while_workers_live(strait, site):
+    options = ("--workers", "1", "--store", "ck", "--checkpoint-every", "1000")
+    server = site.server(*options)
+    worker = site.worker(server.first, "w0", 0)
+    worker.join()
+    worker.do("rounds 20 model 1")
+    worker.do("read model")
+    worker.do("save")
+    shutil.copytree(strait.folder / "ck", strait.folder / "backup")
+    worker.do("rounds 20 model 1")
+    worker.do("read model")
+    worker.do("save")
+    server.kill()
+    shutil.move(strait.folder / "ck", strait.folder / "newest")
+    shutil.move(strait.folder / "backup", strait.folder / "ck")
+    old = site.server(*options, listen=server.first)
+    worker.begin("rounds 5 model 1")
+    assert old.child.wait(60) == 78
+    assert "goes on from clock 20, and worker w0 was told that clock 40 is in" in old.said()
+    shutil.rmtree(strait.folder / "ck")
+    shutil.move(strait.folder / "newest", strait.folder / "ck")
+    site.server(*options, listen=server.first)
+    worker.end()
+    assert set(worker.do("read model")) == {45.0}
 
 
 def test_export_takes_shards_of_one_checkpoint(strait, trained):
