@@ -166,7 +166,7 @@ static bool routed_header_valid(uint8_t type, const struct wire_routed *routed)
     case WIRE_SUM:
         return !plane && chunk->weight != 0 && routed->listed_count == 0;
     case WIRE_RESULT:
-        return !plane && (chunk->weight == 0) == (routed->listed_count == 0);
+        return !plane && chunk->weight != 0 && routed->listed_count != 0;
     default:
         return chunk->weight == 0 && chunk->codec == WIRE_CODEC_F32;
     }
