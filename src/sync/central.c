@@ -389,16 +389,25 @@ static uint64_t central_entry(const struct central *c)
 }
 
 /* A site that was to have sums from a later round on has let nobody in yet, and what was later by
- * the plan before may be too late now. */
+ * the plan before may be too late now. But not earlier either, as long as it may have made its sum
+ * of a round: who is let in must not add to that. */
 static void central_enter(struct central *c, uint32_t site)
 {
     struct central_site *s = &c->list[site];
+    uint64_t newest = 0;
+    bool later = false;
 
     for (uint32_t i = 0; i < c->chunks_count && s->until == CENTRAL_EVER; i++) {
-        if ((s->versions[i] & ~CENTRAL_VOID) + 1 < s->since) {
-            s->since = central_entry(c);
-            return;
-        }
+        uint64_t version = s->versions[i] & ~CENTRAL_VOID;
+
+        newest = version > newest ? version : newest;
+        later = later || version + 1 < s->since;
+    }
+    if (later) {
+        uint64_t entry = central_entry(c);
+        uint64_t own = s->since < newest + 2 ? s->since : newest + 2;
+
+        s->since = own > entry ? own : entry;
     }
 }
 
@@ -781,11 +790,15 @@ void central_idle(struct central *c, uint32_t site, uint64_t after)
     c->sweep = 0;
 }
 
+/* Its sum of a round may be under way when it asks: who is let in must not add to that. */
 uint64_t central_busy(struct central *c, uint32_t site)
 {
-    c->list[site].since = central_entry(c);
-    c->list[site].until = CENTRAL_EVER;
-    return c->list[site].since;
+    struct central_site *s = &c->list[site];
+    uint64_t since = central_entry(c);
+
+    s->since = s->until != CENTRAL_EVER && s->until >= since ? s->until + 1 : since;
+    s->until = CENTRAL_EVER;
+    return s->since;
 }
 
 void central_set_busy(struct central *c, uint64_t since, uint64_t until)
