@@ -344,8 +344,6 @@ void node_central_begin(struct node_central *r)
     node_central_went(r);
 }
 
-static void central_ask_for(struct node_central *r);
-
 /* A site that begins with what others have does not wait for all of its workers: some of them may
  * be done. */
 void node_central_joined(struct node_central *r)
@@ -401,20 +399,8 @@ void node_central_went(struct node_central *r)
         sync_defer(&l->sync, r->c.since);
         node_central_joined(r);
         node_restore_look(l);
-        node_operate_newcomers(l);
-        return;
     }
-    central_ask_for(r);
-}
-
-/* Those who wait to be let in: ask for a round from which on they count. */
-static void central_ask_for(struct node_central *r)
-{
-    LIST_FOREACH (link, &r->lane->sessions) {
-        if (LIST_ENTRY(link, struct node_session, link)->state == NODE_ASKED) {
-            node_central_wanted(r);
-        }
-    }
+    node_operate_newcomers(l);
 }
 
 /* The last round that is needed so that all sums of this site count; zero: none. */
@@ -430,8 +416,8 @@ uint64_t node_central_owed(const struct node_central *r)
     return round;
 }
 
-/* Nobody is here, and there are sums that have not counted: a round for them, in which there is
- * nothing else. */
+/* Nobody is here to end a clock, and there are sums that have not counted: a round for them. Others
+ * wait for every sum up to the round that was named, of chunks that are behind too. */
 void node_central_flush(struct node_central *r)
 {
     uint64_t round;
@@ -441,18 +427,19 @@ void node_central_flush(struct node_central *r)
         return;
     }
     round = node_central_owed(r);
-    r->carrying = round != 0;
-    if (round == 0) {
-        return;
-    }
     if (r->c.until < round) {
         central_set_busy(&r->c, r->c.since, round);
         node_central_idle(r, round);
     }
+    r->carrying = round != 0;
     for (uint32_t i = 0; i < r->chunks_count; i++) {
         uint64_t next = r->c.chunks[i].version + 1;
 
-        if (r->c.chunks[i].gathered == 0 && next <= r->c.until && next >= r->c.since) {
+        if (next > r->c.until || next < r->c.since) {
+            continue;
+        }
+        r->carrying = true;
+        if (r->c.chunks[i].gathered == 0) {
             node_central_gathered(r, i, next);
         }
     }
@@ -629,6 +616,15 @@ void node_central_wanted(struct node_central *r)
     } else if (node_central_say(r, r->c.plan.centre, WIRE_NOTE_BUSY, &(struct node_note){0}) ==
                OK) {
         r->asking = true;
+    }
+}
+
+void node_central_look_for_newcomers(struct node_central *r)
+{
+    LIST_FOREACH (link, &r->lane->sessions) {
+        if (LIST_ENTRY(link, struct node_session, link)->state == NODE_ASKED) {
+            node_central_wanted(r);
+        }
     }
 }
 

@@ -42,8 +42,9 @@ void node_central_closed(struct node_central *r, uint32_t chunk);
 /* Do the updates in the chunk's sum count in the round that is being closed? */
 bool node_central_counts(const struct node_central *r, uint32_t chunk);
 
-/* Somebody wants to be let in; is in; the last one has left. */
+/* Somebody wants to be let in; maybe; is in; the last one has left. */
 void node_central_wanted(struct node_central *r);
+void node_central_look_for_newcomers(struct node_central *r);
 void node_central_working(struct node_central *r);
 void node_central_finished(struct node_central *r);
 

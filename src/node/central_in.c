@@ -121,6 +121,7 @@ void node_central_closed(struct node_central *r, uint32_t chunk)
         return;
     }
     k->entering = false;
+    r->carrying = true;
     if (k->fate.kept == CENTRAL_ADD && k->kept.sum != NULL) {
         in_add_kept(r, chunk, k);
     }
@@ -129,7 +130,6 @@ void node_central_closed(struct node_central *r, uint32_t chunk)
     }
     if (k->fate.open == CENTRAL_STAYS) {
         r->stats.carried += k->aside.sum != NULL;
-        r->carrying = r->carrying || k->aside.sum != NULL;
         l->chunks[chunk]->accum = k->aside;
         k->aside = (struct table_accum){0};
         return;
@@ -191,6 +191,14 @@ static void in_close(struct node_central *r, uint32_t chunk)
     in_enter(r, chunk, k->result_round, &result, own);
 }
 
+/* Nothing was added after all: there is no sum yet. */
+static void in_unprepare(struct table_accum *a)
+{
+    if (a->weight == 0) {
+        table_accum_clear(a);
+    }
+}
+
 /* This site's own sum, as any other's. */
 static bool in_own(struct node_central *r, uint32_t chunk)
 {
@@ -203,6 +211,7 @@ static bool in_own(struct node_central *r, uint32_t chunk)
     }
     if (central_sum(&r->c, r->c.plan.epoch, r->c.self, chunk, r->c.chunks[chunk].gathered) !=
         CENTRAL_TAKE) {
+        in_unprepare(&k->total);
         return false; /* Others come first: when they have, it is looked at again. */
     }
     if (a->sum != NULL) {
@@ -257,6 +266,7 @@ static enum err in_sum(struct node_central *r, const struct wire_routed *routed,
     }
     v = central_sum(&r->c, routed->chunk.epoch, site, chunk, routed->chunk.clock);
     if (v != CENTRAL_TAKE) {
+        in_unprepare(&k->total);
         return in_verdict(r, v);
     }
     in_add(r, chunk, routed->chunk.codec, routed->chunk.payload, routed->chunk.weight, &k->total);

@@ -98,7 +98,7 @@ struct node_central {
     int64_t joined_ns; /* When it got the parameters that others had; 0: it has not. */
     bool looking;   /* At what waits. */
     bool close_due; /* Centre: there was no room to close a round. */
-    bool carrying;  /* Sums wait for a round, and nobody is here to begin one. */
+    bool carrying;  /* If nobody is here: there may be a sum to send; looked at by the tick. */
     int64_t stood_ns;
     int64_t moved_ns; /* A sum, a result or a plan came last. */
     bool started;

@@ -265,8 +265,11 @@ void node_operate_newcomers(struct node_lane *l)
 {
     struct sync_event go_on = {.type = SYNC_CONTINUE};
 
-    if (!node_lane_admits(l) || l->restoring || !node_mirror_began(l->mirror) ||
-        !node_central_began(l->central)) {
+    if (!node_lane_admits(l) || l->restoring || !node_mirror_began(l->mirror)) {
+        return;
+    }
+    if (!node_central_began(l->central)) {
+        node_central_look_for_newcomers(l->central);
         return;
     }
     LIST_FOREACH (link, &l->sessions) {
