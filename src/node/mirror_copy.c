@@ -66,6 +66,14 @@ static bool copy_may_begin(const struct node_mirror *r)
            (!r->between->majority || seen * 2 > r->fars.count);
 }
 
+/* Workers that came while it was not known what to go on from. */
+static void copy_let_in(struct node_mirror *r)
+{
+    r->kept_out = false;
+    node_restore_look(r->lane);
+    node_operate_newcomers(r->lane);
+}
+
 static void copy_begin(struct node_mirror *r, uint64_t clock)
 {
     bool fresh = r->m.fresh;
@@ -75,8 +83,7 @@ static void copy_begin(struct node_mirror *r, uint64_t clock)
     r->copy_refused = 0;
     if (fresh) {
         node_lane_trace(r->lane, "begins after clock %" PRIu64, clock);
-        node_restore_look(r->lane);
-        node_operate_newcomers(r->lane);
+        copy_let_in(r);
     }
     node_mirror_early(r);
     node_mirror_wake(r);
@@ -95,12 +102,15 @@ void node_far_copy_look(struct node_mirror *r)
         r->copy_refused = 0;
         if (r->m.fresh) {
             copy_begin(r, 0);
+        } else if (r->kept_out) {
+            copy_let_in(r);
         }
         return;
     }
     from = copy_best(r);
     if (from != NULL && node_meet_make_tables(from) && copy_ask(r, from, false)) {
         r->copy_from = from->index;
+        r->kept_out = true;
         r->copy_left = UINT64_MAX; /* Until it has answered. */
         node_lane_trace(r->lane, "asks site %s for a copy", from->site.name);
     } else {

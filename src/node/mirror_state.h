@@ -100,6 +100,7 @@ struct node_mirror {
     /* A copy of another site. */
     uint32_t copy_from; /* MIRROR_NOBODY: none is under way. */
     uint64_t copy_left; /* Chunks. */
+    bool kept_out;      /* By a copy: workers may wait to be let in. */
     uint64_t copy_clock;
     uint64_t copy_stable[MIRROR_SITES_MAX];
     uint64_t copy_clocks[MIRROR_SITES_MAX];
