@@ -36,15 +36,98 @@ static bool operate_table_fits(struct node_lane *l, const struct table_schema *s
     return bytes + tables * OPERATE_TABLE_BYTES + OPERATE_SPARE_BYTES <= NODE_JSON_BYTES_MAX;
 }
 
-/* Numbers of dropped tables are given out again when there are no others. */
+/* The lowest that is free: a table that was refused and taken back gets the same number again,
+ * which other lanes may still have it by. */
 static uint64_t operate_new_id(const struct node_lane *l)
 {
-    uint64_t id = l->next_table;
+    uint64_t id = 0;
 
-    for (uint64_t i = 0; id == TABLE_COUNT_MAX && i < TABLE_COUNT_MAX; i++) {
-        id = table_store_schema(l->tables, (uint16_t)i) == NULL ? i : id;
+    while (id < TABLE_COUNT_MAX && table_store_schema(l->tables, (uint16_t)id) != NULL) {
+        id++;
     }
     return id;
+}
+
+static bool operate_uses(const struct node_session *s, uint16_t id)
+{
+    return (s->uses[id / 64] >> (id % 64) & 1) != 0;
+}
+
+/* A worker that uses the table; NULL: there is none. */
+static const struct node_session *operate_user(const struct node_lane *l, uint16_t id)
+{
+    LIST_FOREACH (link, &l->sessions) {
+        const struct node_session *s = LIST_ENTRY(link, struct node_session, link);
+
+        if (operate_uses(s, id)) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+/* No update has entered it, or waits to. */
+static bool operate_untouched(const struct node_lane *l, uint16_t id)
+{
+    for (uint32_t c = 0; c < l->chunks_count; c++) {
+        if (table_store_table(l->tables, c) == id &&
+            (l->chunks[c]->changed || l->chunks[c]->accum.sum != NULL)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* May the table go now? If not, @text says why. */
+static enum err operate_droppable(const struct node_lane *l, uint16_t id, struct err_text *text)
+{
+    const char *name = table_store_schema(l->tables, id)->name;
+    const struct node_session *user = operate_user(l, id);
+
+    if (l->fars != NULL || l->config.closed) {
+        return err_text_set(text, ERR_INVALID, "table %s stays: %s", name,
+                            l->fars != NULL ? "other sites have it too and would bring it back"
+                                            : "it is in the operator's schema");
+    }
+    if (user != NULL) {
+        return err_text_set(
+            text, ERR_REFUSED,
+            "table %s is used by worker %s: stop the workers that use it, then drop "
+            "it",
+            name, net_peer_identity(user->peer)->name);
+    }
+    if (l->saving || l->restoring) {
+        return err_text_set(text, ERR_AGAIN, "lane %u %s: try again in a moment", l->config.number,
+                            l->saving ? "writes a checkpoint" : "waits for its workers");
+    }
+    return OK;
+}
+
+/* Nobody uses it and no update has entered it: somebody made it, another lane refused it or dropped
+ * it, and nobody was left to take it back here. */
+static bool operate_leftover(const struct node_lane *l, uint16_t id)
+{
+    struct err_text text;
+
+    return operate_untouched(l, id) && operate_droppable(l, id, &text) == OK;
+}
+
+/* What is left over makes room for @schema with the number @wanted; UINT64_MAX: any. */
+static void operate_clear(struct node_lane *l, const struct table_schema *schema, uint64_t wanted)
+{
+    int32_t id = operate_find_table(l, schema->name);
+    bool other =
+        id >= 0 && ((wanted != UINT64_MAX && wanted != (uint64_t)id) ||
+                    !table_schema_equal(schema, table_store_schema(l->tables, (uint16_t)id)));
+
+    if (other && operate_leftover(l, (uint16_t)id)) {
+        node_lane_drop_table(l, (uint16_t)id);
+        id = -1;
+    }
+    if (id < 0 && wanted != UINT64_MAX && table_store_schema(l->tables, (uint16_t)wanted) != NULL &&
+        operate_leftover(l, (uint16_t)wanted)) {
+        node_lane_drop_table(l, (uint16_t)wanted);
+    }
 }
 
 /* The id of the table, which is made if need be. */
@@ -62,6 +145,7 @@ static enum err operate_table_id(struct node_lane *l, const json_t *fields, uint
     if (!node_json_u64(fields, "id", TABLE_COUNT_MAX - 1, UINT64_MAX, &wanted)) {
         return err_text_set(text, ERR_INVALID, "a table's id is 0 to %d", TABLE_COUNT_MAX - 1);
     }
+    operate_clear(l, &schema, wanted);
     id = operate_find_table(l, schema.name);
     if (id >= 0) {
         if (!table_schema_equal(&schema, table_store_schema(l->tables, (uint16_t)id))) {
@@ -163,72 +247,16 @@ enum err node_operate_table(struct node_session *s, uint32_t call, const json_t 
 
 /* Dropping. */
 
-static bool operate_uses(const struct node_session *s, uint16_t id)
-{
-    return (s->uses[id / 64] >> (id % 64) & 1) != 0;
-}
-
-/* A worker that uses the table; NULL: there is none. */
-static const struct node_session *operate_user(const struct node_lane *l, uint16_t id)
-{
-    LIST_FOREACH (link, &l->sessions) {
-        const struct node_session *s = LIST_ENTRY(link, struct node_session, link);
-
-        if (operate_uses(s, id)) {
-            return s;
-        }
-    }
-    return NULL;
-}
-
-/* No update has entered it, or waits to. */
-static bool operate_untouched(const struct node_lane *l, uint16_t id)
-{
-    for (uint32_t c = 0; c < l->chunks_count; c++) {
-        if (table_store_table(l->tables, c) == id &&
-            (l->chunks[c]->changed || l->chunks[c]->accum.sum != NULL)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* May the table go now? If not, @text says why. */
-static enum err operate_droppable(const struct node_lane *l, uint16_t id, struct err_text *text)
-{
-    const char *name = table_store_schema(l->tables, id)->name;
-    const struct node_session *user = operate_user(l, id);
-
-    if (l->fars != NULL || l->config.closed) {
-        return err_text_set(text, ERR_INVALID, "table %s stays: %s", name,
-                            l->fars != NULL ? "other sites have it too and would bring it back"
-                                            : "it is in the operator's schema");
-    }
-    if (user != NULL) {
-        return err_text_set(
-            text, ERR_REFUSED,
-            "table %s is used by worker %s: stop the workers that use it, then drop "
-            "it",
-            name, net_peer_identity(user->peer)->name);
-    }
-    if (l->saving || l->restoring) {
-        return err_text_set(text, ERR_AGAIN, "lane %u %s: try again in a moment", l->config.number,
-                            l->saving ? "writes a checkpoint" : "waits for its workers");
-    }
-    return OK;
-}
-
 /* A worker takes back a table that another lane refused: if nobody else uses it and no update has
  * entered it, it was never there. */
 static enum err operate_take_back(struct node_session *s, uint32_t call, uint16_t id)
 {
     struct node_lane *l = s->lane;
-    struct err_text text;
     bool drop;
 
     s->wants[id / 64] &= ~(UINT64_C(1) << (id % 64));
     s->uses[id / 64] &= ~(UINT64_C(1) << (id % 64));
-    drop = operate_untouched(l, id) && operate_droppable(l, id, &text) == OK;
+    drop = operate_leftover(l, id);
     if (drop) {
         node_lane_drop_table(l, id);
     }
