@@ -28,11 +28,16 @@ static uint32_t net_peer_live(const struct net_peer *p)
     return count;
 }
 
-/* Give the connection what the outbox holds for it, as far as its queue takes it. */
+/* Give the connection what the outbox holds for it, as far as its queue takes it. If the peer is
+ * another process than before, the owner is told first: it may end the session rather than send
+ * what was meant for that one. */
 static void net_slot_pump(struct net_slot *slot)
 {
     struct net_outbox *o = &slot->peer->outbox;
 
+    if (slot->peer->restarted) {
+        return;
+    }
     for (int p = 0; p < NET_PRIORITIES; p++) {
         struct net_outbox_entry *e;
 
@@ -474,6 +479,15 @@ void net_slot_dial(struct net_slot *slot)
     }
 }
 
+static void net_peer_pump(struct net_peer *p)
+{
+    for (uint16_t i = 0; i < p->streams; i++) {
+        if (p->slots[i].live) {
+            net_slot_pump(&p->slots[i]);
+        }
+    }
+}
+
 void net_slot_live(struct net_slot *slot, const struct net_window *received)
 {
     struct net_peer *p = slot->peer;
@@ -497,6 +511,7 @@ void net_slot_live(struct net_slot *slot, const struct net_window *received)
         loop_timer_stop(&p->grace);
         LOG_INF("net", "%s/%s is up, %u frames again", p->identity.site, p->identity.name, again);
         config->events->up(p, restarted, config->user);
+        net_peer_pump(p);
     }
 }
 
