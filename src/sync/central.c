@@ -491,7 +491,8 @@ void central_go(struct central *c, uint32_t epoch, const uint64_t *voids, uint64
     c->last = epoch;
     c->since = since;
     for (uint32_t i = 0; i < c->chunks_count; i++) {
-        c->chunks[i].empty = c->chunks[i].empty || (voids[i / 64] >> (i % 64) & 1) != 0;
+        /* Also of one that was empty: if nobody has it, what the holder has counts. */
+        c->chunks[i].empty = (voids[i / 64] >> (i % 64) & 1) != 0;
         central_offer(c, i);
     }
 }
