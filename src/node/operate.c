@@ -554,7 +554,11 @@ void node_operate_save(struct node_session *s, uint16_t operation, uint32_t call
     /* One that is under way may have passed its chunks. */
     s->saves[s->saves_count++] = (struct node_save_call){
         .call = call, .operation = operation, .number = s->lane->save_number + 1};
-    node_keep_start(s->lane);
+    /* A person who asks may have mended the store; workers wait for the next attempt. */
+    if (net_peer_identity(s->peer)->role == WIRE_ROLE_OPERATOR ||
+        !loop_timer_active(&s->lane->save_pause)) {
+        node_keep_start(s->lane);
+    }
 }
 
 static enum err operate_save(struct node_session *s, uint32_t call)
