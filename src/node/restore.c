@@ -500,11 +500,13 @@ static void restore_versions(struct node_lane *l)
     for (uint32_t c = 0; c < l->restored_count; c++) {
         sync_restore(&l->sync, c, l->restored[c].version);
         l->chunks[c]->sent_version = l->restored[c].version;
-        if (witness != NULL && witness->restored != NULL) {
-            witness->restored(table_store_table(l->tables, c), table_store_chunk(l->tables, c),
-                              l->restored[c].version, table_store_values(l->tables, c),
-                              table_store_elements(l->tables, c), l->config.user);
-        }
+    }
+    /* Of tables that were in no checkpoint, too: they begin anew. */
+    for (uint32_t c = 0; c < l->chunks_count && witness != NULL && witness->restored != NULL; c++) {
+        witness->restored(table_store_table(l->tables, c), table_store_chunk(l->tables, c),
+                          c < l->restored_count ? l->restored[c].version : 0,
+                          table_store_values(l->tables, c), table_store_elements(l->tables, c),
+                          l->config.user);
     }
     node_lane_trace(l, "goes on from clock %" PRIu64, sync_version(&l->sync));
 }
