@@ -161,7 +161,10 @@ static void why_restoring(const json_t *report, json_t *reasons)
             text_addf(&t.text, " from the checkpoint of clock %" PRId64,
                       why_number(checkpoint, "clock"));
         }
-        text_add(&t.text, " and waits for its workers to come back");
+        text_add(&t.text, why_flag(status, "copyless")
+                              ? " and has no parameters; the workers that have copies of them do "
+                                "not answer, and it waits for one of these"
+                              : " and waits for its workers to come back");
         if (json_object_get(status, "restoring_for_s") != NULL) {
             text_addf(&t.text, ", %.0f s at most",
                       json_number_value(json_object_get(status, "restoring_for_s")));

@@ -285,10 +285,12 @@ struct node_lane {
     uint64_t restored_clock;                  /* All that is up to here is in. */
     uint32_t restored_members;                /* So many must come back at least. */
     uint64_t expected[SYNC_MEMBERS_MAX / 64]; /* And these, as those who are back know. */
+    uint64_t holders[SYNC_MEMBERS_MAX / 64];  /* Who came back with a copy, and lives. */
     bool roster;                              /* The checkpoint says who was in. */
     bool patience_long;                       /* They get the time of a deadline. */
     int64_t patience_until_ns;                /* 0: it is over. */
     bool patience_over;
+    bool copyless; /* Those who have copies do not answer: there is nothing to go on from. */
     uint64_t restored_incarnation[SYNC_MEMBERS_MAX];
     struct node_restored *restored;
     uint64_t *contained; /* By chunk and rank. */
@@ -462,7 +464,9 @@ MUST_USE enum err node_restore_skip(struct node_lane *l, struct err_text *text);
 MUST_USE enum err node_restore_room(struct node_lane *l); /* For all chunks. */
 MUST_USE enum err node_restore_begin(struct node_lane *l);
 void node_restore_expected(struct node_lane *l); /* Somebody knew an earlier life of the lane. */
-void node_restore_look(struct node_lane *l);     /* Somebody came, offered or left. */
+void node_restore_look(struct node_lane *l);
+/* A worker asks to join, and goes on where it was or not. */
+void node_restore_holder(struct node_lane *l, uint32_t rank, bool resuming);     /* Somebody came, offered or left. */
 void node_restore_end(struct node_lane *l);
 void node_restore_forget(struct node_lane *l);
 

@@ -484,6 +484,7 @@ static enum err operate_join(struct node_session *s, uint32_t call, uint64_t seq
     s->again = json_is_true(json_object_get(fields, "again"));
     s->resuming = resuming;
     s->too_late = resume && !s->resuming && l->ack == NODE_ACK_STORED;
+    node_restore_holder(l, (uint32_t)rank, resuming);
     if (s->resuming) {
         s->resume_clock = clock;
         s->resume_entry = entry;

@@ -427,6 +427,52 @@ static bool restore_all_back(const struct node_lane *l)
            (here >= l->restored_members && resuming > 0);
 }
 
+void node_restore_holder(struct node_lane *l, uint32_t rank, bool resuming)
+{
+    uint64_t bit = UINT64_C(1) << (rank % 64);
+
+    if (resuming) {
+        l->holders[rank / 64] |= bit;
+    } else {
+        l->holders[rank / 64] &= ~bit; /* A new process has nothing. */
+    }
+}
+
+/* Without a checkpoint the parameters are where the workers are. Those who had come with a copy,
+ * and do not answer now, may still live: to go on with nothing, beside other lanes that have
+ * theirs, would lose all that this one has acknowledged. */
+static bool restore_copyless(const struct node_lane *l)
+{
+    bool held = false;
+
+    if (l->config.site.delivery != NODE_BROADCAST || l->fars != NULL || l->restored_number != 0) {
+        return false;
+    }
+    for (uint32_t r = 0; r < SYNC_MEMBERS_MAX; r++) {
+        const struct node_session *s = l->by_rank[r];
+
+        if (s != NULL && s->resuming) {
+            return false;
+        }
+        held = held || (l->holders[r / 64] >> (r % 64) & 1) != 0;
+    }
+    return held;
+}
+
+/* Whoever comes back with a copy is asked for it. */
+static void restore_wait_for_copies(struct node_lane *l)
+{
+    l->fetching = false;
+    if (!l->copyless) {
+        l->copyless = true;
+        node_lane_trace(l, "waits for a worker that has a copy");
+        LOG_WRN("node",
+                "lane %u has no parameters, and the workers that have copies do not answer: it "
+                "waits for one of them",
+                l->config.number);
+    }
+}
+
 void node_restore_look(struct node_lane *l)
 {
     if (!l->restoring || !node_lane_admits(l) || !node_mirror_began(l->mirror) ||
@@ -439,7 +485,12 @@ void node_restore_look(struct node_lane *l)
     if (l->fetching ? l->fetch_due : restore_all_back(l)) {
         restore_fetch(l);
     }
-    if (l->fetching && !l->fetch_due && restore_complete(l)) {
+    if (!l->fetching || l->fetch_due || !restore_complete(l)) {
+        return;
+    }
+    if (restore_copyless(l)) {
+        restore_wait_for_copies(l);
+    } else {
         node_restore_end(l);
     }
 }
@@ -473,10 +524,11 @@ static uint64_t restore_clock_of(const struct node_lane *l, const struct node_se
 }
 
 /* Did the checkpoint, or some copy, know this life of the worker? If there was no checkpoint yet,
- * nothing was acknowledged to anybody: all of it comes again. */
+ * nothing was acknowledged to anybody: all of it comes again. Nor is there anything to know if the
+ * lane has no part of any table. */
 static bool restore_known(const struct node_lane *l, const struct node_session *s)
 {
-    return l->ack != NODE_ACK_STORED || l->restored_number == 0 ||
+    return l->ack != NODE_ACK_STORED || l->restored_number == 0 || l->restored_count == 0 ||
            l->restored_incarnation[s->rank] == net_peer_incarnation(s->peer);
 }
 
@@ -500,6 +552,9 @@ static void restore_versions(struct node_lane *l)
     for (uint32_t c = 0; c < l->restored_count; c++) {
         sync_restore(&l->sync, c, l->restored[c].version);
         l->chunks[c]->sent_version = l->restored[c].version;
+    }
+    if (l->restored_number > 0) {
+        sync_restore_clock(&l->sync, l->restored_clock);
     }
     /* Of tables that were in no checkpoint, too: they begin anew. */
     for (uint32_t c = 0; c < l->chunks_count && witness != NULL && witness->restored != NULL; c++) {
@@ -535,6 +590,7 @@ void node_restore_end(struct node_lane *l)
     }
     l->restoring = false;
     l->fetching = false;
+    l->copyless = false;
     node_restore_forget(l);
     CHECK(node_exec(l, &go_on, NULL, NULL) == OK);
     node_operate_newcomers(l);

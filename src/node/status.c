@@ -302,6 +302,9 @@ struct json_t *node_lane_status(struct node_lane *l)
             out, "restoring_for_s",
             json_real((double)(l->patience_until_ns - loop_now_ns(l->config.loop)) / 1e9));
     }
+    if (l->copyless) {
+        (void)json_object_set_new(out, "copyless", json_true());
+    }
     if (l->restoring && l->roster) {
         (void)json_object_set_new(out, "missing_ranks", status_missing_ranks(l));
     }

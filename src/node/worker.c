@@ -172,7 +172,7 @@ static void worker_acked(struct net_peer *peer, const struct wire_header *header
     }
     if (header->type == WIRE_PULL || header->type == WIRE_ROWS_PULL) {
         k->pulls_unacked--;
-    } else if (header->type == WIRE_CLOCK && header->clock >= k->entry &&
+    } else if (header->type == WIRE_CLOCK && header->sequence > k->acked_from &&
                header->clock > k->acked) {
         k->acked = header->clock;
     }

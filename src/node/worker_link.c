@@ -441,9 +441,13 @@ void node_link_join(struct node_link *k, bool resume)
     node_copy_forget_asked(k);
     node_feed_reset(k);
     if (!resume) {
+        struct net_peer_stats stats;
+
+        net_peer_stats(k->peer, &stats);
         k->members_known = false;
         k->advanced = 0;
         k->acked = 0;
+        k->acked_from = stats.sent_sequence; /* Those are acknowledged, and dropped. */
         k->resumable = false;
         node_copy_reset(k);
     }
@@ -542,6 +546,7 @@ void node_link_lost(struct node_link *k, const char *text)
     k->clock_due = 0;
     k->clock_said = 0;
     k->pulls_unacked = 0;
+    k->acked_from = 0;
     link_forget_join(k);
     loop_timer_start_in(&k->redial, (int64_t)WORKER_REDIAL_MS * 1000000);
     node_worker_progress(k->worker);

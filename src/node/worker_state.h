@@ -113,6 +113,7 @@ struct node_link {
     int64_t up_ns;         /* When it was reached last; at first: when we began to try. */
     uint64_t entry;        /* First clock that counts here. */
     uint64_t acked;        /* Last one of these whose end was acknowledged here; zero: none. */
+    uint64_t acked_from;   /* Frames up to this number were sent before we asked to join anew. */
     uint64_t counted; /* What the lane has of us after a restart, if we cannot go on from there. */
     bool counted_known;
     uint64_t advanced;

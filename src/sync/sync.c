@@ -206,6 +206,15 @@ void sync_restore(struct sync *s, uint32_t chunk, uint64_t version)
     s->seen = version > s->seen ? version : s->seen;
 }
 
+void sync_restore_clock(struct sync *s, uint64_t clock)
+{
+    CHECK(s->members_count == 0);
+    if (s->chunks_count == 0 || !s->config.policy->rounds) {
+        s->version = clock;
+        s->seen = clock > s->seen ? clock : s->seen;
+    }
+}
+
 void sync_restore_member(struct sync *s, uint32_t chunk, uint32_t member, uint64_t clock)
 {
     CHECK(chunk < s->chunks_count && sync_is_member(s, member));

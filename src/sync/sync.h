@@ -207,6 +207,9 @@ void sync_defer(struct sync *s, uint64_t clock);
 /* After a restart, before anybody has joined: what the chunk holds. */
 void sync_restore(struct sync *s, uint32_t chunk, uint64_t version);
 
+/* And the clock that all had ended, if no chunk tells: there are none, or they count updates. */
+void sync_restore_clock(struct sync *s, uint64_t clock);
+
 /* After a join that resumes, before any other event: updates of the member up to @clock are
  * contained in the chunk. */
 void sync_restore_member(struct sync *s, uint32_t chunk, uint32_t member, uint64_t clock);
