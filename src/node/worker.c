@@ -247,6 +247,7 @@ static void worker_wake(struct loop_task *task, void *user)
 static void worker_poll(struct loop_timer *timer, void *user)
 {
     (void)timer;
+    node_relay_flush_all(user);
     node_worker_progress(user);
 }
 
@@ -529,6 +530,9 @@ bool node_worker_why(struct node_worker *w, char *out, size_t size)
             return true;
         }
     }
-    (void)snprintf(out, size, "something that is not known");
+    (void)snprintf(out, size, "%s",
+                   node_relay_busy(w)
+                       ? "other workers have not taken yet what goes through this one"
+                       : "something that is not known");
     return true;
 }

@@ -199,17 +199,37 @@ enum err node_relay_frame(struct node_child *c, const struct net_frame *frame)
     return OK;
 }
 
+/* The session says when there is room again, and nobody when there is memory. */
+static enum err relay_send(struct node_child *c, struct wire_header header, struct buf *body)
+{
+    enum err rc = ERR_AGAIN;
+
+    if (net_peer_has_room(c->peer, header.body_bytes)) {
+        rc = net_peer_send(c->peer, NET_DATA, &header, buf_ref(body));
+        if (rc != OK) {
+            buf_unref(body);
+            loop_timer_start_in(&c->worker->poll, (int64_t)WORKER_POLL_MS * 1000000);
+        }
+    }
+    return rc;
+}
+
 void node_relay_flush(struct node_child *c)
 {
     while (c->count > 0) {
         struct node_pass *p = relay_at(c, 0);
-        struct wire_header header = p->header;
 
-        if (!net_peer_has_room(c->peer, header.body_bytes) ||
-            net_peer_send(c->peer, NET_DATA, &header, buf_ref(p->body)) != OK) {
+        if (relay_send(c, p->header, p->body) != OK) {
             return;
         }
         relay_pop(c);
+    }
+}
+
+void node_relay_flush_all(struct node_worker *w)
+{
+    LIST_FOREACH (link, &w->children) {
+        node_relay_flush(LIST_ENTRY(link, struct node_child, link));
     }
 }
 
@@ -260,16 +280,8 @@ static void relay_dropped(struct node_worker *w)
 
 static void relay_pass(struct node_child *c, const struct wire_header *header, struct buf *body)
 {
-    struct wire_header mine = *header;
-
-    if (c->count == 0 && net_peer_has_room(c->peer, header->body_bytes)) {
-        if (net_peer_send(c->peer, NET_DATA, &mine, buf_ref(body)) == OK) {
-            relay_passed(c->worker, header);
-            return;
-        }
-        buf_unref(body);
-    }
-    if (relay_wait(c, header, body) == OK) {
+    if ((c->count == 0 && relay_send(c, *header, body) == OK) ||
+        relay_wait(c, header, body) == OK) {
         relay_passed(c->worker, header);
     } else {
         relay_dropped(c->worker);

@@ -361,6 +361,7 @@ void node_relay_gone(struct node_child *c);
 void node_relay_close(struct node_worker *w);
 enum err node_relay_frame(struct node_child *c, const struct net_frame *frame);
 void node_relay_flush(struct node_child *c);
+void node_relay_flush_all(struct node_worker *w);
 /* What has come goes on to all children in the lane's tree. */
 void node_relay_pass(struct node_link *k, const struct net_frame *frame);
 bool node_relay_busy(const struct node_worker *w);
