@@ -1,20 +1,26 @@
 #include "base/mem.h"
 
 #include <malloc.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 static _Thread_local struct {
     uint64_t countdown;  /* Allocations until the first failure; zero: never. */
     uint64_t fail_count; /* Failures still to come once the countdown is over. */
+    size_t above;        /* Larger ones fail; zero: none. */
     uint64_t failures;
     uint64_t allocations;
     int64_t bytes_held;
 } mem_state;
 
-static int mem_should_fail(void)
+static int mem_should_fail(size_t size)
 {
     mem_state.allocations++;
+    if (mem_state.above != 0 && size > mem_state.above) {
+        mem_state.failures++;
+        return 1;
+    }
     if (mem_state.countdown == 0) {
         return 0;
     }
@@ -37,10 +43,11 @@ void *mem_zalloc(size_t size)
 void *mem_calloc(size_t count, size_t size)
 {
     size_t total;
+    bool too_big = __builtin_mul_overflow(count, size, &total);
     void *p;
 
     /* Checked here, because calloc stops the process under AddressSanitizer. */
-    if (mem_should_fail() || __builtin_mul_overflow(count, size, &total)) {
+    if (mem_should_fail(total) || too_big) {
         return NULL;
     }
     p = calloc(1, total);
@@ -71,11 +78,17 @@ void mem_fail_at(uint64_t k, uint64_t count)
     mem_state.fail_count = count;
 }
 
+void mem_fail_above(size_t bytes)
+{
+    mem_state.above = bytes;
+}
+
 struct mem_plan mem_fail_suspend(void)
 {
-    struct mem_plan plan = {mem_state.countdown, mem_state.fail_count};
+    struct mem_plan plan = {mem_state.countdown, mem_state.fail_count, mem_state.above};
 
     mem_fail_at(0, 0);
+    mem_fail_above(0);
     return plan;
 }
 
@@ -83,6 +96,7 @@ void mem_fail_resume(struct mem_plan plan)
 {
     mem_state.countdown = plan.countdown;
     mem_state.fail_count = plan.fail_count;
+    mem_state.above = plan.above;
 }
 
 uint64_t mem_failures(void)

@@ -24,16 +24,20 @@ void mem_free(void *p);
  * after it. Zero @k: none. */
 void mem_fail_at(uint64_t k, uint64_t count);
 
+/* Make every allocation of this thread fail that takes more than @bytes; zero: none. */
+void mem_fail_above(size_t bytes);
+
 /* Set a planned failure aside for a while and put it back: for code that only simulates the
  * machine and must not fail in its place. */
 struct mem_plan {
     uint64_t countdown;
     uint64_t fail_count;
+    size_t above;
 };
 struct mem_plan mem_fail_suspend(void);
 void mem_fail_resume(struct mem_plan plan);
 
-/* Return how many allocations of this thread failed because of mem_fail_at(). */
+/* Return how many allocations of this thread failed because of the functions above. */
 uint64_t mem_failures(void);
 
 /* Return how many allocations this thread made, failed ones included. */

@@ -519,7 +519,7 @@ static void test_a_shared_body_loses_one_reference(void **state)
 static bool grow_with_failure(struct buf_pool *pool, uint64_t k)
 {
     enum { FRAMES = 300 };
-    struct mem_plan plan = {k, 1};
+    struct mem_plan plan = {.countdown = k, .fail_count = 1};
     bool failed = false;
     struct net_outbox o;
 

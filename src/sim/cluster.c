@@ -50,6 +50,8 @@ struct cluster_worker {
     const char *agg, *edge;
     const struct sim_brain *brain;
     void *brain_user;
+    struct sim_event end; /* As of a server. */
+    struct sim_event again;
 };
 
 struct sim_cluster {
@@ -86,6 +88,8 @@ void sim_cluster_destroy(struct sim_cluster *c)
     }
     for (uint32_t i = 0; i < c->workers_count; i++) {
         sim_host_crash(c->workers[i]->base.host, true);
+        sim_event_cancel(c->world, &c->workers[i]->end);
+        sim_event_cancel(c->world, &c->workers[i]->again);
         mem_free(c->workers[i]);
     }
     for (uint32_t i = 0; i < c->servers_count; i++) {
@@ -226,7 +230,45 @@ static const struct node_lane_witness cluster_witness = {
     .restored = cluster_restored,
 };
 
-/* A server that ends by itself, as a process does. */
+/* Programs that end by themselves, and are started again. */
+
+static void cluster_end(struct sim_world *w, struct sim_host *host, struct sim_event *again)
+{
+    if (sim_host_is_on(host)) {
+        sim_host_crash(host, false);
+        CHECK(sim_event_at(w, again, sim_world_now_ns(w) + (int64_t)CLUSTER_AGAIN_MS * 1000000) ==
+              OK);
+    }
+}
+
+static void cluster_worker_again(struct sim_event *event, struct sim_world *w)
+{
+    (void)w;
+    sim_host_start(LIST_ENTRY(event, struct cluster_worker, again)->base.host);
+}
+
+static void cluster_worker_end(struct sim_event *event, struct sim_world *w)
+{
+    struct cluster_worker *worker = LIST_ENTRY(event, struct cluster_worker, end);
+
+    cluster_end(w, worker->base.host, &worker->again);
+}
+
+bool sim_cluster_worker_ends(struct sim_worker *w, enum err rc)
+{
+    struct cluster_worker *worker = LIST_ENTRY(w, struct cluster_worker, base);
+    struct sim_world *world = w->cluster->world;
+    struct mem_plan plan;
+
+    if (rc != ERR_TOO_BIG) {
+        return false;
+    }
+    plan = mem_fail_suspend();
+    sim_trace(world, w->host, "ends: its tables take too much memory");
+    CHECK(sim_event_at(world, &worker->end, sim_world_now_ns(world)) == OK);
+    mem_fail_resume(plan);
+    return true;
+}
 
 static void cluster_server_again(struct sim_event *event, struct sim_world *w)
 {
@@ -238,11 +280,7 @@ static void cluster_server_end(struct sim_event *event, struct sim_world *w)
 {
     struct cluster_server *s = LIST_ENTRY(event, struct cluster_server, end);
 
-    if (sim_host_is_on(s->host)) {
-        sim_host_crash(s->host, false);
-        CHECK(sim_event_at(w, &s->again,
-                           sim_world_now_ns(w) + (int64_t)CLUSTER_AGAIN_MS * 1000000) == OK);
-    }
+    cluster_end(w, s->host, &s->again);
 }
 
 static void cluster_server_give_up(struct cluster_server *s, const char *why)
@@ -525,6 +563,8 @@ enum err sim_cluster_add_worker(struct sim_cluster *c, const char *name, struct 
                                  .streams = streams,
                                  .brain = brain,
                                  .brain_user = user};
+    sim_event_init(&w->end, cluster_worker_end);
+    sim_event_init(&w->again, cluster_worker_again);
     program.user = w;
     rc = pki_identity_make(WIRE_ROLE_WORKER, c->config.site.name, name, &w->identity, NULL);
     if (rc == OK) {

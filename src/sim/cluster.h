@@ -65,6 +65,10 @@ MUST_USE enum err sim_cluster_add_worker(struct sim_cluster *c, const char *name
                                          struct sim_region *region, uint16_t streams,
                                          const struct sim_brain *brain, void *user);
 
+/* The brain's operation failed with @rc. True if the program of a worker ends for that, and its
+ * operator starts it again a moment later: the tables do not fit its memory or the servers'. */
+bool sim_cluster_worker_ends(struct sim_worker *w, enum err rc);
+
 /* Where the last server or worker that was added is, for trees: text that outlives the cluster, or
  * NULL. */
 void sim_cluster_rack_server(struct sim_cluster *c, const char *agg, const char *edge);

@@ -473,7 +473,7 @@ static void convoy_go(struct convoy *f)
     int64_t storm_ns =
         f->config.storm_ns == 0 ? (int64_t)CONVOY_STORM_MS * 1000000 : f->config.storm_ns;
     int64_t until_ns = (int64_t)CONVOY_PATIENCE_S * 1000000000;
-    bool done = false;
+    int64_t done_ns = 0;
     char text[8];
 
     sim_world_set_checker(f->world, convoy_look, f);
@@ -483,13 +483,14 @@ static void convoy_go(struct convoy *f)
                          sim_world_now_ns(f->world) + storm_ns);
     }
     while (sim_world_step(f->world, until_ns)) {
-        if (!done && convoy_all_done(f)) {
-            done = true;
-            until_ns = sim_world_now_ns(f->world) + (int64_t)CONVOY_SETTLE_S * 1000000000;
+        if (done_ns == 0 && convoy_all_done(f)) {
+            done_ns = sim_world_now_ns(f->world);
         }
-        if (done && convoy_settled(f, text, sizeof(text))) {
+        if (done_ns != 0 && convoy_settled(f, text, sizeof(text))) {
             return;
         }
+        until_ns = sim_faults_patience_ns(f->faults, done_ns,
+                                          done_ns == 0 ? CONVOY_PATIENCE_S : CONVOY_SETTLE_S);
     }
 }
 

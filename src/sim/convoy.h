@@ -18,8 +18,8 @@ enum {
 };
 
 /* Deaths of processes; and everything else but what disks do: nobody has one. */
-#define SIM_CONVOY_DEATHS (UINT64_C(1) << SIM_FAULT_KILL | UINT64_C(1) << SIM_FAULT_POWER)
-#define SIM_CONVOY_STORM ((UINT64_C(1) << SIM_FAULT_DISK_FULL) - 1 - (SIM_CONVOY_DEATHS))
+#define SIM_CONVOY_DEATHS (SIM_FAULTS_DEATHS & ~SIM_FAULTS_DISKS)
+#define SIM_CONVOY_STORM (SIM_FAULTS_ALL & ~SIM_FAULTS_DEATHS & ~SIM_FAULTS_DISKS)
 
 struct sim_convoy_config {
     uint64_t seed;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { DISK_ROOM_FIRST = 256 };
+enum { DISK_ROOM_FIRST = 256, DISK_SHELF = 256 };
 
 struct disk_file {
     char name[SIM_DISK_NAME_BYTES];
@@ -20,6 +20,13 @@ struct disk_file {
     bool stuck;     /* A sync failed: nothing more becomes durable. */
 };
 
+/* A file as it was before it was lost or damaged. */
+struct disk_shelved {
+    struct disk_file *good;
+    const struct disk_file *damaged; /* In its place; NULL: there is none. */
+    uint32_t number;                 /* Of what befell it. */
+};
+
 struct sim_disk {
     uint64_t capacity_bytes;
     uint64_t used_bytes;
@@ -29,6 +36,14 @@ struct sim_disk {
     struct rng rng;
     uint32_t faults_left[SIM_DISK_FAULTS];
     uint64_t faults_met[SIM_DISK_FAULTS];
+    uint32_t starved;
+    uint64_t starved_met;
+    int64_t extra_ns;
+    uint64_t slow_met;
+    struct disk_shelved shelf[DISK_SHELF];
+    uint32_t shelf_count;
+    uint32_t shelf_number;
+    uint64_t lost_met[2]; /* Lost, damaged. */
 };
 
 enum err sim_disk_create(const struct sim_disk_config *config, struct sim_disk **disk_out)
@@ -68,6 +83,9 @@ void sim_disk_destroy(struct sim_disk *d)
     }
     for (uint32_t i = 0; i < d->files_count; i++) {
         disk_file_destroy(d->files[i]);
+    }
+    for (uint32_t i = 0; i < d->shelf_count; i++) {
+        disk_file_destroy(d->shelf[i].good);
     }
     mem_free(d->files);
     mem_free(d);
@@ -130,6 +148,12 @@ static bool disk_fault(struct sim_disk *d, enum sim_disk_fault fault)
     d->faults_left[fault]--;
     d->faults_met[fault]++;
     return true;
+}
+
+static bool disk_starved(struct sim_disk *d)
+{
+    d->starved_met += d->starved > 0;
+    return d->starved > 0;
 }
 
 /* Make a file that is on no disk yet, with room for @room bytes. */
@@ -226,7 +250,7 @@ enum err sim_disk_write_atomic(struct sim_disk *d, const char *name, const void 
     struct disk_file *file;
     uint32_t index;
     bool found;
-    enum err rc = disk_admit(d, name, size, &index, &found);
+    enum err rc = disk_starved(d) ? ERR_IO : disk_admit(d, name, size, &index, &found);
 
     if (rc != OK) {
         return rc;
@@ -301,12 +325,21 @@ enum err sim_disk_sync(struct sim_disk *d, const char *name)
     return OK;
 }
 
-enum err sim_disk_read(const struct sim_disk *d, const char *name, const uint8_t **bytes_out,
+/* Somebody reads it, or would. */
+static void disk_miss(struct sim_disk *d, const char *name)
+{
+    for (uint32_t i = 0; i < d->shelf_count; i++) {
+        d->lost_met[d->shelf[i].damaged != NULL] += strcmp(d->shelf[i].good->name, name) == 0;
+    }
+}
+
+enum err sim_disk_read(struct sim_disk *d, const char *name, const uint8_t **bytes_out,
                        size_t *size_out)
 {
     uint32_t index;
-    enum err rc = disk_open(d, name, &index);
+    enum err rc = disk_starved(d) ? ERR_IO : disk_open(d, name, &index);
 
+    disk_miss(d, name);
     if (rc == OK) {
         *bytes_out = d->files[index]->bytes;
         *size_out = d->files[index]->size;
@@ -368,6 +401,169 @@ uint64_t sim_disk_fault_count(const struct sim_disk *d, enum sim_disk_fault faul
 {
     CHECK(fault < SIM_DISK_FAULTS);
     return d->faults_met[fault];
+}
+
+void sim_disk_starve(struct sim_disk *d, bool starved)
+{
+    d->starved = starved ? d->starved + 1 : d->starved - 1;
+}
+
+uint64_t sim_disk_starved_count(const struct sim_disk *d)
+{
+    return d->starved_met;
+}
+
+void sim_disk_slow(struct sim_disk *d, int64_t extra_ns)
+{
+    d->extra_ns += extra_ns;
+}
+
+int64_t sim_disk_extra_ns(struct sim_disk *d)
+{
+    d->slow_met += d->extra_ns > 0;
+    return d->extra_ns;
+}
+
+uint64_t sim_disk_slow_count(const struct sim_disk *d)
+{
+    return d->slow_met;
+}
+
+/* Losing files. */
+
+/* The bytes of @name up to the '+' that follows @part; zero: it is not one of them. */
+static size_t disk_folder(const char *name, const char *part)
+{
+    const char *at = strstr(name, part);
+    const char *end = at == NULL ? NULL : strchr(at + strlen(part), '+');
+
+    return end == NULL ? 0 : (size_t)(end - name) + 1;
+}
+
+/* One of the files in such a folder; NULL: there is none. */
+static const struct disk_file *disk_pick(struct sim_disk *d, const char *part)
+{
+    uint64_t count = 0, pick;
+
+    for (uint32_t i = 0; i < d->files_count; i++) {
+        count += disk_folder(d->files[i]->name, part) > 0;
+    }
+    pick = count == 0 ? 0 : rng_below(&d->rng, count);
+    for (uint32_t i = 0; i < d->files_count && count > 0; i++) {
+        if (disk_folder(d->files[i]->name, part) > 0 && pick-- == 0) {
+            return d->files[i];
+        }
+    }
+    return NULL;
+}
+
+static void disk_shelve(struct sim_disk *d, struct disk_file *good, const struct disk_file *damaged)
+{
+    d->shelf[d->shelf_count++] =
+        (struct disk_shelved){.good = good, .damaged = damaged, .number = d->shelf_number};
+}
+
+/* Flip a bit, and keep the file as it was. False if there is no memory, or it is empty. */
+static bool disk_damage(struct sim_disk *d, struct disk_file *file)
+{
+    struct disk_file *good = file->size == 0 ? NULL : disk_file_create(file->name, file->size);
+    uint64_t bit;
+
+    if (good == NULL) {
+        return false;
+    }
+    memcpy(good->bytes, file->bytes, file->size);
+    good->size = file->size;
+    good->durable = file->size;
+    good->known = true;
+    bit = rng_below(&d->rng, (uint64_t)file->size * 8);
+    file->bytes[bit / 8] ^= (uint8_t)(1u << (bit % 8));
+    disk_shelve(d, good, file);
+    return true;
+}
+
+/* Take the file at @index away, and keep it. */
+static void disk_hide(struct sim_disk *d, uint32_t index)
+{
+    struct disk_file *file = d->files[index];
+
+    d->used_bytes -= file->size;
+    d->files_count--;
+    memmove(&d->files[index], &d->files[index + 1],
+            (d->files_count - index) * sizeof(struct disk_file *));
+    disk_shelve(d, file, NULL);
+}
+
+uint32_t sim_disk_lose(struct sim_disk *d, const char *part, bool damage)
+{
+    const struct disk_file *pick = disk_pick(d, part);
+    size_t size = pick == NULL ? 0 : disk_folder(pick->name, part);
+    uint32_t shelved = d->shelf_count;
+    uint32_t first, end;
+    char folder[SIM_DISK_NAME_BYTES];
+
+    if (pick == NULL) {
+        return 0;
+    }
+    memcpy(folder, pick->name, size);
+    for (first = 0; strncmp(d->files[first]->name, folder, size) != 0; first++) {
+    }
+    for (end = first; end < d->files_count && strncmp(d->files[end]->name, folder, size) == 0;) {
+        end++;
+    }
+    if (end - first > DISK_SHELF - d->shelf_count) {
+        return 0;
+    }
+    d->shelf_number++;
+    if (damage) {
+        (void)disk_damage(d, d->files[end - 1]);
+    }
+    for (uint32_t i = end; i > first && !damage; i--) {
+        disk_hide(d, i - 1);
+    }
+    return d->shelf_count > shelved ? d->shelf_number : 0;
+}
+
+/* Put one back, unless another one took its place. */
+static void disk_unshelve(struct sim_disk *d, const struct disk_shelved *s)
+{
+    bool found;
+    uint32_t index = disk_find(d, s->good->name, &found);
+    bool room = d->files_count < d->files_max;
+
+    if (found && d->files[index] == s->damaged) {
+        disk_delete(d, index);
+        found = false;
+    } else if (s->damaged != NULL) {
+        found = true; /* It was removed, or written anew. */
+    }
+    if (found || !room) {
+        disk_file_destroy(s->good);
+        return;
+    }
+    disk_insert(d, index, s->good);
+    d->used_bytes += s->good->size;
+}
+
+void sim_disk_mend(struct sim_disk *d, uint32_t number)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < d->shelf_count; i++) {
+        struct disk_shelved s = d->shelf[i];
+
+        if (s.number == number) {
+            disk_unshelve(d, &s);
+        } else {
+            d->shelf[kept++] = s;
+        }
+    }
+    d->shelf_count = kept;
+}
+
+uint64_t sim_disk_lost_count(const struct sim_disk *d, bool damaged)
+{
+    return d->lost_met[damaged];
 }
 
 enum err sim_disk_capacity_set(struct sim_disk *d, uint64_t bytes)

@@ -68,8 +68,8 @@ MUST_USE enum err sim_disk_append(struct sim_disk *d, const char *name, const vo
 MUST_USE enum err sim_disk_sync(struct sim_disk *d, const char *name);
 
 /* A view of the whole file, valid until the disk changes. ERR_NOT_FOUND. */
-MUST_USE enum err sim_disk_read(const struct sim_disk *d, const char *name,
-                                const uint8_t **bytes_out, size_t *size_out);
+MUST_USE enum err sim_disk_read(struct sim_disk *d, const char *name, const uint8_t **bytes_out,
+                                size_t *size_out);
 
 /* Remove the file, durably. ERR_NOT_FOUND. */
 MUST_USE enum err sim_disk_remove(struct sim_disk *d, const char *name);
@@ -89,6 +89,26 @@ void sim_disk_fault_set(struct sim_disk *d, enum sim_disk_fault fault, uint32_t 
 
 /* How often the fault was met since the disk was created. */
 uint64_t sim_disk_fault_count(const struct sim_disk *d, enum sim_disk_fault fault);
+
+/* While it is starved nobody can open a file (no descriptors): reading and replacing one returns
+ * ERR_IO. May be set several times, and must be taken back as often. */
+void sim_disk_starve(struct sim_disk *d, bool starved);
+uint64_t sim_disk_starved_count(const struct sim_disk *d); /* How often somebody met that. */
+
+/* Everything that is to be durable takes so much longer (may be negative, to take it back). The
+ * disk knows no time: whoever waits for it asks. */
+void sim_disk_slow(struct sim_disk *d, int64_t extra_ns);
+int64_t sim_disk_extra_ns(struct sim_disk *d);
+uint64_t sim_disk_slow_count(const struct sim_disk *d); /* How often somebody had to wait longer. */
+
+/* Take away all files whose names have @part in them and begin like one of these up to the '+'
+ * behind it (a folder), picked by the disk's randomness; or, if @damage, flip a bit in the last of
+ * them instead. Returns zero if there is none, else what sim_disk_mend() puts them back by, but for
+ * files that were written anew. */
+uint32_t sim_disk_lose(struct sim_disk *d, const char *part, bool damage);
+void sim_disk_mend(struct sim_disk *d, uint32_t number);
+/* How often somebody wanted to read a file that was lost or damaged. */
+uint64_t sim_disk_lost_count(const struct sim_disk *d, bool damaged);
 
 /* Change the capacity; what is there stays, even if it is more. ERR_TOO_BIG. */
 MUST_USE enum err sim_disk_capacity_set(struct sim_disk *d, uint64_t bytes);

@@ -22,7 +22,7 @@ static struct sim_disk *disk_new(uint64_t capacity_bytes, uint64_t seed)
     return d;
 }
 
-static void assert_file(const struct sim_disk *d, const char *name, const char *want)
+static void assert_file(struct sim_disk *d, const char *name, const char *want)
 {
     const uint8_t *bytes = NULL;
     size_t size = 0;
@@ -32,7 +32,7 @@ static void assert_file(const struct sim_disk *d, const char *name, const char *
     assert_memory_equal(bytes, want, size);
 }
 
-static void assert_no_file(const struct sim_disk *d, const char *name)
+static void assert_no_file(struct sim_disk *d, const char *name)
 {
     const uint8_t *bytes = NULL;
     size_t size = 0;
@@ -277,6 +277,98 @@ static void test_every_failed_allocation_is_survived(void **state)
 
 enum { MODEL_FILES = 4, MODEL_BYTES = 4096 };
 
+static struct sim_disk *disk_of_two_shards(void)
+{
+    struct sim_disk *d = disk_new(1000, 1);
+
+    assert_int_equal(write_text(d, "st+shard.0+a", "zero"), OK);
+    assert_int_equal(write_text(d, "st+shard.0+b", "nought"), OK);
+    assert_int_equal(write_text(d, "other", "kept"), OK);
+    return d;
+}
+
+static void test_a_folder_is_lost_and_put_back(void **state)
+{
+    struct sim_disk *d = disk_of_two_shards();
+    uint64_t used = sim_disk_used_bytes(d);
+    uint32_t number;
+
+    (void)state;
+    assert_int_equal(sim_disk_lose(d, "shard.9", false), 0);
+    number = sim_disk_lose(d, "shard.", false);
+    assert_int_not_equal(number, 0);
+    assert_true(sim_disk_used_bytes(d) < used);
+    assert_int_equal(sim_disk_lost_count(d, false), 0); /* Nobody has missed it. */
+    assert_no_file(d, "st+shard.0+a");
+    assert_no_file(d, "st+shard.0+b");
+    assert_file(d, "other", "kept");
+    assert_int_equal(sim_disk_lost_count(d, false), 2);
+    assert_int_equal(sim_disk_lost_count(d, true), 0);
+    assert_int_equal(write_text(d, "st+shard.0+b", "new"), OK);
+    sim_disk_mend(d, number);
+    assert_file(d, "st+shard.0+a", "zero");
+    assert_file(d, "st+shard.0+b", "new");
+    sim_disk_destroy(d);
+}
+
+static void test_a_damaged_file_is_another_one_until_it_is_mended(void **state)
+{
+    struct sim_disk *d = disk_of_two_shards();
+    uint32_t number = sim_disk_lose(d, "shard.", true);
+    const uint8_t *bytes = NULL;
+    size_t size = 0;
+
+    (void)state;
+    assert_int_not_equal(number, 0);
+    assert_file(d, "st+shard.0+a", "zero");
+    assert_int_equal(sim_disk_read(d, "st+shard.0+b", &bytes, &size), OK);
+    assert_int_equal(size, strlen("nought"));
+    assert_memory_not_equal(bytes, "nought", size);
+    assert_int_equal(sim_disk_lost_count(d, true), 1);
+    sim_disk_mend(d, number);
+    assert_file(d, "st+shard.0+b", "nought");
+
+    number = sim_disk_lose(d, "shard.", true);
+    assert_int_equal(write_text(d, "st+shard.0+b", "new"), OK);
+    sim_disk_mend(d, number);
+    assert_file(d, "st+shard.0+b", "new");
+    sim_disk_destroy(d);
+}
+
+static void test_without_descriptors_no_file_is_opened(void **state)
+{
+    struct sim_disk *d = disk_of_two_shards();
+    const uint8_t *bytes = NULL;
+    size_t size = 0;
+
+    (void)state;
+    sim_disk_starve(d, true);
+    sim_disk_starve(d, true);
+    sim_disk_starve(d, false);
+    assert_int_equal(sim_disk_read(d, "other", &bytes, &size), ERR_IO);
+    assert_int_equal(write_text(d, "other", "new"), ERR_IO);
+    assert_int_equal(sim_disk_starved_count(d), 2);
+    sim_disk_starve(d, false);
+    assert_file(d, "other", "kept");
+    sim_disk_destroy(d);
+}
+
+static void test_a_slow_disk_says_how_slow_it_is(void **state)
+{
+    struct sim_disk *d = disk_new(100, 1);
+
+    (void)state;
+    assert_true(sim_disk_extra_ns(d) == 0);
+    assert_int_equal(sim_disk_slow_count(d), 0);
+    sim_disk_slow(d, 5);
+    sim_disk_slow(d, 7);
+    assert_true(sim_disk_extra_ns(d) == 12);
+    assert_int_equal(sim_disk_slow_count(d), 1);
+    sim_disk_slow(d, -12);
+    assert_true(sim_disk_extra_ns(d) == 0);
+    sim_disk_destroy(d);
+}
+
 struct model {
     bool there[MODEL_FILES];
     bool known[MODEL_FILES];
@@ -285,7 +377,7 @@ struct model {
     size_t durable[MODEL_FILES];
 };
 
-static void model_check(struct model *m, const struct sim_disk *d, bool crashed)
+static void model_check(struct model *m, struct sim_disk *d, bool crashed)
 {
     uint64_t used = 0;
 
@@ -371,6 +463,10 @@ static void test_random_operations_match_the_naive_model(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_folder_is_lost_and_put_back),
+        cmocka_unit_test(test_a_damaged_file_is_another_one_until_it_is_mended),
+        cmocka_unit_test(test_without_descriptors_no_file_is_opened),
+        cmocka_unit_test(test_a_slow_disk_says_how_slow_it_is),
         cmocka_unit_test(test_an_atomic_write_survives_a_crash),
         cmocka_unit_test(test_a_crash_tears_what_was_not_synced),
         cmocka_unit_test(test_a_failed_sync_cannot_be_made_good_by_another),

@@ -30,13 +30,27 @@ static bool drill_lane_knows(const struct drill *d, uint32_t lane)
     return stats.restoring || (!stats.fresh && !(stats.anew && d->lane_lives[lane] > 1));
 }
 
-/* If a site needs fewer workers than it has, and no lane knows anything, new ones may begin it anew
- * before the first old one has come back. Nobody can tell them: the drill is over. */
+/* All workers died since they were in: none of them knows that there was a site. */
+static bool drill_workers_forgot(const struct drill *d)
+{
+    for (uint32_t i = 0; i < d->workers_count; i++) {
+        const struct drill_worker *w = &d->workers[i];
+
+        if (w->worker != NULL && w->in_as == w->worker->incarnation) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* If no lane knows anything, new workers may begin the site anew: when all are new, or, if it needs
+ * fewer than it has, before the first old one has come back. Nobody can tell them: the drill is
+ * over. */
 static void drill_watch_begin(struct drill *d, uint32_t lane)
 {
     struct node_lane_stats stats;
 
-    if (d->lane_begun[lane] || d->site.sync.members_min == d->workers_count) {
+    if (d->lane_begun[lane]) {
         return;
     }
     node_lane_stats(sim_cluster_lane(d->cluster, lane), &stats);
@@ -46,7 +60,7 @@ static void drill_watch_begin(struct drill *d, uint32_t lane)
     d->lane_begun[lane] = true;
     d->lane_lives[lane]++;
     if (stats.anew && d->lane_lives[lane] > 1) {
-        d->began_anew = true;
+        d->began_anew = d->site.sync.members_min < d->workers_count || drill_workers_forgot(d);
         for (uint32_t i = 0; i < d->site.lanes; i++) {
             d->began_anew = d->began_anew && !drill_lane_knows(d, i);
         }
@@ -58,8 +72,10 @@ static void drill_watch_lanes(struct drill *d)
 {
     for (uint32_t i = 0; i < d->site.lanes; i++) {
         bool on = sim_cluster_lane(d->cluster, i) != NULL;
+        uint64_t starts = sim_host_starts(d->lane_hosts[i]);
 
-        if (d->lane_on[i] && !on) {
+        if (d->lane_on[i] && (!on || starts != d->lane_starts[i])) {
+            d->lane_begun[i] = false;
             sim_witness_lane_down(d->witness, i);
             for (uint32_t t = 0; t < d->tables; t++) {
                 d->sums[t].down =
@@ -68,7 +84,7 @@ static void drill_watch_lanes(struct drill *d)
             }
         }
         d->lane_on[i] = on;
-        d->lane_begun[i] = d->lane_begun[i] && on;
+        d->lane_starts[i] = starts;
         if (on) {
             drill_watch_begin(d, i);
         }

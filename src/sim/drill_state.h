@@ -31,6 +31,7 @@ struct drill_worker {
     uint16_t ids[SIM_DRILL_TABLES];
     uint32_t opened;
     uint64_t entered; /* The clock it joined at; zero: it has not. */
+    uint64_t in_as;   /* The incarnation that was let in last. */
     uint32_t under_way;
     uint64_t clock;
     uint64_t floor[SIM_DRILL_TABLES];
@@ -84,9 +85,10 @@ struct drill {
     bool join_first;  /* Workers join with one table, and open the others then. */
     struct sim_host *lane_hosts[NODE_LANES_MAX];
     bool lane_on[NODE_LANES_MAX];
-    bool lane_begun[NODE_LANES_MAX];     /* In this life. */
-    uint32_t lane_lives[NODE_LANES_MAX]; /* In which it has begun. */
-    bool began_anew;                     /* New workers did not know that there were others. */
+    uint64_t lane_starts[NODE_LANES_MAX]; /* It may go off and on between two looks. */
+    bool lane_begun[NODE_LANES_MAX];      /* In this life. */
+    uint32_t lane_lives[NODE_LANES_MAX];  /* In which it has begun. */
+    bool began_anew;                      /* New workers did not know that there were others. */
     struct drill_sum sums[SIM_DRILL_TABLES];
     uint64_t looks;
     char broken[320];

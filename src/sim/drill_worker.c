@@ -171,6 +171,8 @@ static bool drill_failed(struct drill_worker *w)
         failed = failed || rc != OK;
         if (rc == ERR_EXISTS && w->state == DRILL_PUSHING) {
             failed = false; /* Pushed at the first try. */
+        } else if (sim_cluster_worker_ends(w->worker, rc)) {
+            return true;
         } else if (rc != OK && rc != ERR_NOMEM) {
             (void)snprintf(w->drill->broken, sizeof(w->drill->broken),
                            "worker %u: an operation failed: %.240s", w->worker->rank,
@@ -307,6 +309,7 @@ static void drill_went(struct drill_worker *w)
     case DRILL_JOINING:
         drill_say(w->drill, w->worker->host, "is in, from clock %" PRIu64, w->ops[0].value);
         w->entered = w->ops[0].value;
+        w->in_as = w->worker->incarnation;
         w->rebases = node_worker_rebases(w->worker->node);
         drill_opened(w);
         break;

@@ -11,11 +11,17 @@ enum { SIM_FAULTS_MAX = 4096 }; /* Lasting at once. */
 
 #define MS INT64_C(1000000)
 
+enum sim_fault_span {
+    SIM_MOMENT,
+    SIM_LASTS,
+    SIM_OUTLASTS, /* Storms do not cut it short. */
+};
+
 struct sim_fault_info {
     const char *name;
     enum sim_fault_target target;
     enum sim_fault_amount amount;
-    bool lasts;
+    enum sim_fault_span span;
     int64_t amount_low; /* What a storm picks from. */
     int64_t amount_high;
     int64_t duration_low_ns;
@@ -23,34 +29,54 @@ struct sim_fault_info {
 };
 
 static const struct sim_fault_info sim_fault_infos[SIM_FAULT_KINDS] = {
-    [SIM_FAULT_KILL] = {"kill", SIM_TARGET_HOST, SIM_AMOUNT_NONE, true, 0, 0, 1 * MS, 4000 * MS},
-    [SIM_FAULT_POWER] = {"power", SIM_TARGET_HOST, SIM_AMOUNT_NONE, true, 0, 0, 1 * MS, 6000 * MS},
-    [SIM_FAULT_PAUSE] = {"pause", SIM_TARGET_HOST, SIM_AMOUNT_NONE, true, 0, 0, 100 * MS,
+    [SIM_FAULT_KILL] = {"kill", SIM_TARGET_HOST, SIM_AMOUNT_NONE, SIM_LASTS, 0, 0, 1 * MS,
+                        4000 * MS},
+    [SIM_FAULT_POWER] = {"power", SIM_TARGET_HOST, SIM_AMOUNT_NONE, SIM_LASTS, 0, 0, 1 * MS,
+                         6000 * MS},
+    [SIM_FAULT_PAUSE] = {"pause", SIM_TARGET_HOST, SIM_AMOUNT_NONE, SIM_LASTS, 0, 0, 100 * MS,
                          8000 * MS},
-    [SIM_FAULT_CUT] = {"cut", SIM_TARGET_LINK, SIM_AMOUNT_NONE, true, 0, 0, 50 * MS, 6000 * MS},
-    [SIM_FAULT_CUT_ONE] = {"cut-one", SIM_TARGET_LINK, SIM_AMOUNT_NONE, true, 0, 0, 50 * MS,
+    [SIM_FAULT_CUT] = {"cut", SIM_TARGET_LINK, SIM_AMOUNT_NONE, SIM_LASTS, 0, 0, 50 * MS,
+                       6000 * MS},
+    [SIM_FAULT_CUT_ONE] = {"cut-one", SIM_TARGET_LINK, SIM_AMOUNT_NONE, SIM_LASTS, 0, 0, 50 * MS,
                            6000 * MS},
-    [SIM_FAULT_SLOW] = {"slow", SIM_TARGET_LINK, SIM_AMOUNT_PPM, true, 1000, 500000, 100 * MS,
+    [SIM_FAULT_SLOW] = {"slow", SIM_TARGET_LINK, SIM_AMOUNT_PPM, SIM_LASTS, 1000, 500000, 100 * MS,
                         5000 * MS},
-    [SIM_FAULT_SPIKE] = {"spike", SIM_TARGET_LINK, SIM_AMOUNT_TIME, true, 10 * MS, 2000 * MS,
+    [SIM_FAULT_SPIKE] = {"spike", SIM_TARGET_LINK, SIM_AMOUNT_TIME, SIM_LASTS, 10 * MS, 2000 * MS,
                          100 * MS, 3000 * MS},
-    [SIM_FAULT_LOSS] = {"loss", SIM_TARGET_LINK, SIM_AMOUNT_PPM, true, 10000, 300000, 100 * MS,
+    [SIM_FAULT_LOSS] = {"loss", SIM_TARGET_LINK, SIM_AMOUNT_PPM, SIM_LASTS, 10000, 300000, 100 * MS,
                         3000 * MS},
-    [SIM_FAULT_RESET] = {"reset", SIM_TARGET_CONNECTION, SIM_AMOUNT_NONE, false, 0, 0, 0, 0},
-    [SIM_FAULT_REORDER] = {"reorder", SIM_TARGET_CONNECTION, SIM_AMOUNT_TIME, false, 1 * MS,
+    [SIM_FAULT_RESET] = {"reset", SIM_TARGET_CONNECTION, SIM_AMOUNT_NONE, SIM_MOMENT, 0, 0, 0, 0},
+    [SIM_FAULT_REORDER] = {"reorder", SIM_TARGET_CONNECTION, SIM_AMOUNT_TIME, SIM_MOMENT, 1 * MS,
                            500 * MS, 0, 0},
-    [SIM_FAULT_DUPLICATE] = {"duplicate", SIM_TARGET_CONNECTION, SIM_AMOUNT_NONE, false, 0, 0, 0,
-                             0},
-    [SIM_FAULT_FLIP] = {"flip", SIM_TARGET_CONNECTION, SIM_AMOUNT_NONE, false, 0, 0, 0, 0},
-    [SIM_FAULT_FRAGMENT] = {"fragment", SIM_TARGET_CONNECTION, SIM_AMOUNT_COUNT, false, 1, 200, 0,
-                            0},
-    [SIM_FAULT_CLOCK] = {"clock", SIM_TARGET_HOST, SIM_AMOUNT_TIME, false, -3600000 * MS,
+    [SIM_FAULT_DUPLICATE] = {"duplicate", SIM_TARGET_CONNECTION, SIM_AMOUNT_NONE, SIM_MOMENT, 0, 0,
+                             0, 0},
+    [SIM_FAULT_FLIP] = {"flip", SIM_TARGET_CONNECTION, SIM_AMOUNT_NONE, SIM_MOMENT, 0, 0, 0, 0},
+    [SIM_FAULT_FRAGMENT] = {"fragment", SIM_TARGET_CONNECTION, SIM_AMOUNT_COUNT, SIM_MOMENT, 1, 200,
+                            0, 0},
+    [SIM_FAULT_CLOCK] = {"clock", SIM_TARGET_HOST, SIM_AMOUNT_TIME, SIM_MOMENT, -3600000 * MS,
                          3600000 * MS, 0, 0},
-    [SIM_FAULT_MEMORY] = {"memory", SIM_TARGET_HOST, SIM_AMOUNT_COUNT, false, 1, 6, 0, 0},
-    [SIM_FAULT_DISK_FULL] = {"disk-full", SIM_TARGET_HOST, SIM_AMOUNT_COUNT, false, 1, 5, 0, 0},
-    [SIM_FAULT_DISK_SHORT] = {"disk-short", SIM_TARGET_HOST, SIM_AMOUNT_COUNT, false, 1, 3, 0, 0},
-    [SIM_FAULT_DISK_SYNC] = {"disk-sync", SIM_TARGET_HOST, SIM_AMOUNT_COUNT, false, 1, 3, 0, 0},
-    [SIM_FAULT_DISK_RENAME] = {"disk-rename", SIM_TARGET_HOST, SIM_AMOUNT_COUNT, false, 1, 3, 0, 0},
+    [SIM_FAULT_MEMORY] = {"memory", SIM_TARGET_HOST, SIM_AMOUNT_COUNT, SIM_MOMENT, 1, 6, 0, 0},
+    [SIM_FAULT_DISK_FULL] = {"disk-full", SIM_TARGET_HOST, SIM_AMOUNT_COUNT, SIM_MOMENT, 1, 5, 0,
+                             0},
+    [SIM_FAULT_DISK_SHORT] = {"disk-short", SIM_TARGET_HOST, SIM_AMOUNT_COUNT, SIM_MOMENT, 1, 3, 0,
+                              0},
+    [SIM_FAULT_DISK_SYNC] = {"disk-sync", SIM_TARGET_HOST, SIM_AMOUNT_COUNT, SIM_MOMENT, 1, 3, 0,
+                             0},
+    [SIM_FAULT_DISK_RENAME] = {"disk-rename", SIM_TARGET_HOST, SIM_AMOUNT_COUNT, SIM_MOMENT, 1, 3,
+                               0, 0},
+    [SIM_FAULT_FREEZE] = {"freeze", SIM_TARGET_HOST, SIM_AMOUNT_NONE, SIM_OUTLASTS, 0, 0,
+                          12000 * MS, 150000 * MS},
+    [SIM_FAULT_DESCRIPTORS] = {"descriptors", SIM_TARGET_HOST, SIM_AMOUNT_NONE, SIM_LASTS, 0, 0,
+                               500 * MS, 8000 * MS},
+    [SIM_FAULT_MEMORY_LIMIT] = {"memory-limit", SIM_TARGET_HOST, SIM_AMOUNT_COUNT, SIM_LASTS, 64,
+                                8192, 100 * MS, 3000 * MS},
+    [SIM_FAULT_DISK_SLOW] = {"disk-slow", SIM_TARGET_HOST, SIM_AMOUNT_TIME, SIM_LASTS, 50 * MS,
+                             3000 * MS, 500 * MS, 6000 * MS},
+    [SIM_FAULT_LOSE_SHARD] = {"lose-shard", SIM_TARGET_HOST, SIM_AMOUNT_NONE, SIM_LASTS, 0, 0,
+                              100 * MS, 8000 * MS},
+    [SIM_FAULT_DAMAGE] = {"damage", SIM_TARGET_HOST, SIM_AMOUNT_NONE, SIM_LASTS, 0, 0, 100 * MS,
+                          8000 * MS},
+    [SIM_FAULT_STALL] = {"stall", SIM_TARGET_CONNECTION, SIM_AMOUNT_NONE, SIM_MOMENT, 0, 0, 0, 0},
 };
 
 /* A fault that lasts, waiting for its end. */
@@ -59,6 +85,7 @@ struct sim_lasting {
     struct list link;
     struct sim_faults *faults;
     struct sim_fault fault;
+    uint32_t put_back; /* As sim_disk_mend() wants it. */
 };
 
 struct sim_faults {
@@ -66,6 +93,7 @@ struct sim_faults {
     struct list lasting;
     uint32_t lasting_count;
     uint64_t fired[SIM_FAULT_KINDS];
+    int64_t over_ns;
     struct sim_event storm;
     struct rng rng;
     uint64_t storm_mask;
@@ -100,7 +128,7 @@ enum sim_fault_amount sim_fault_amount(enum sim_fault_kind kind)
 
 bool sim_fault_lasts(enum sim_fault_kind kind)
 {
-    return sim_fault_infos[kind].lasts;
+    return sim_fault_infos[kind].span != SIM_MOMENT;
 }
 
 static struct sim_link *sim_fault_back(struct sim_world *w, struct sim_link *link)
@@ -134,6 +162,21 @@ static void sim_fault_end(struct sim_event *event, struct sim_world *w)
         break;
     case SIM_FAULT_LOSS:
         sim_link_lose(fault->link, -(int32_t)fault->amount);
+        break;
+    case SIM_FAULT_DESCRIPTORS:
+        sim_host_starve(fault->host, false);
+        break;
+    case SIM_FAULT_MEMORY_LIMIT:
+        sim_host_limit_memory(fault->host, 0);
+        break;
+    case SIM_FAULT_DISK_SLOW:
+        sim_disk_slow(sim_host_disk(fault->host), -fault->amount);
+        break;
+    case SIM_FAULT_LOSE_SHARD:
+    case SIM_FAULT_DAMAGE:
+        sim_trace(w, fault->host, "has its files back");
+        sim_disk_mend(sim_host_disk(fault->host), l->put_back);
+        sim_host_start(fault->host);
         break;
     default:
         break;
@@ -180,7 +223,7 @@ void sim_faults_destroy(struct sim_faults *f)
     mem_free(f);
 }
 
-static bool sim_fault_last(struct sim_faults *f, const struct sim_fault *fault)
+static bool sim_fault_last(struct sim_faults *f, const struct sim_fault *fault, uint32_t put_back)
 {
     struct sim_lasting *l;
 
@@ -193,6 +236,7 @@ static bool sim_fault_last(struct sim_faults *f, const struct sim_fault *fault)
     }
     l->faults = f;
     l->fault = *fault;
+    l->put_back = put_back;
     sim_event_init(&l->end, sim_fault_end);
     if (sim_event_at(f->world, &l->end, sim_world_now_ns(f->world) + fault->duration_ns) != OK) {
         mem_free(l);
@@ -203,7 +247,26 @@ static bool sim_fault_last(struct sim_faults *f, const struct sim_fault *fault)
     return true;
 }
 
-static bool sim_fault_on_host(struct sim_faults *f, const struct sim_fault *fault)
+/* Kill the server and have it start without some of its files: it must not go on beside others, nor
+ * from anything else than what it was told to be there. */
+static bool sim_fault_lose(const struct sim_fault *fault, uint32_t *put_back_out)
+{
+    struct sim_host *host = fault->host;
+
+    if (!sim_host_is_on(host)) {
+        return false;
+    }
+    *put_back_out = sim_disk_lose(sim_host_disk(host), "+shard-", fault->kind == SIM_FAULT_DAMAGE);
+    if (*put_back_out == 0) {
+        return false;
+    }
+    sim_host_crash(host, false);
+    sim_host_start(host);
+    return true;
+}
+
+static bool sim_fault_on_host(struct sim_faults *f, const struct sim_fault *fault,
+                              uint32_t *put_back_out)
 {
     struct sim_host *host = fault->host;
     int64_t now_ns = sim_world_now_ns(f->world);
@@ -217,6 +280,7 @@ static bool sim_fault_on_host(struct sim_faults *f, const struct sim_fault *faul
         sim_host_crash(host, fault->kind == SIM_FAULT_POWER);
         return true;
     case SIM_FAULT_PAUSE:
+    case SIM_FAULT_FREEZE:
         if (!sim_host_is_on(host) || sim_host_is_paused(host)) {
             return false;
         }
@@ -228,6 +292,18 @@ static bool sim_fault_on_host(struct sim_faults *f, const struct sim_fault *faul
     case SIM_FAULT_MEMORY:
         sim_host_fail_alloc(host, (uint32_t)fault->amount);
         return true;
+    case SIM_FAULT_DESCRIPTORS:
+        sim_host_starve(host, true);
+        return true;
+    case SIM_FAULT_MEMORY_LIMIT:
+        sim_host_limit_memory(host, (size_t)fault->amount);
+        return true;
+    case SIM_FAULT_DISK_SLOW:
+        sim_disk_slow(sim_host_disk(host), fault->amount);
+        return true;
+    case SIM_FAULT_LOSE_SHARD:
+    case SIM_FAULT_DAMAGE:
+        return sim_fault_lose(fault, put_back_out);
     default:
         sim_disk_fault_set(sim_host_disk(host),
                            (enum sim_disk_fault)(fault->kind - SIM_FAULT_DISK_FULL),
@@ -277,6 +353,8 @@ static bool sim_fault_on_connection(struct sim_faults *f, const struct sim_fault
         return sim_stream_duplicate(w, &f->rng);
     case SIM_FAULT_FLIP:
         return sim_stream_flip(w, &f->rng);
+    case SIM_FAULT_STALL:
+        return sim_stream_stall(w, &f->rng);
     default:
         return sim_stream_fragment(w, &f->rng, (uint32_t)fault->amount);
     }
@@ -301,6 +379,7 @@ bool sim_fault_inject(struct sim_faults *f, const struct sim_fault *fault)
 {
     const struct sim_fault_info *info = &sim_fault_infos[fault->kind];
     bool happened = true;
+    uint32_t put_back = 0;
 
     if (info->target == SIM_TARGET_LINK &&
         (fault->link == NULL ||
@@ -310,7 +389,7 @@ bool sim_fault_inject(struct sim_faults *f, const struct sim_fault *fault)
     sim_fault_trace(f, fault);
     switch (info->target) {
     case SIM_TARGET_HOST:
-        happened = sim_fault_on_host(f, fault);
+        happened = sim_fault_on_host(f, fault, &put_back);
         break;
     case SIM_TARGET_LINK:
         sim_fault_on_link(f, fault);
@@ -319,11 +398,15 @@ bool sim_fault_inject(struct sim_faults *f, const struct sim_fault *fault)
         happened = sim_fault_on_connection(f, fault);
         break;
     }
-    if (happened && info->lasts && fault->duration_ns > 0 && fault->kind != SIM_FAULT_PAUSE) {
-        CHECK(sim_fault_last(f, fault));
+    if (happened && info->span != SIM_MOMENT && fault->duration_ns > 0 &&
+        fault->kind != SIM_FAULT_PAUSE && fault->kind != SIM_FAULT_FREEZE) {
+        CHECK(sim_fault_last(f, fault, put_back));
     }
     if (happened) {
+        int64_t over_ns = sim_world_now_ns(f->world) + fault->duration_ns;
+
         f->fired[fault->kind]++;
+        f->over_ns = over_ns > f->over_ns ? over_ns : f->over_ns;
     }
     return happened;
 }
@@ -368,7 +451,7 @@ static void sim_storm_gust(struct sim_event *event, struct sim_world *w)
 
     fault.amount = rng_between(&f->rng, info->amount_low, info->amount_high);
     fault.duration_ns = rng_between(&f->rng, info->duration_low_ns, info->duration_high_ns);
-    if (fault.duration_ns > f->storm_until_ns - now_ns) {
+    if (info->span != SIM_OUTLASTS && fault.duration_ns > f->storm_until_ns - now_ns) {
         fault.duration_ns = f->storm_until_ns - now_ns;
     }
     fault.host = sim_world_host_at(w, (uint32_t)rng_below(&f->rng, sim_world_hosts(w)));
@@ -409,6 +492,33 @@ static uint64_t sim_faults_losses(struct sim_world *w)
     return sum;
 }
 
+/* What hosts and their disks have met of it. */
+static uint64_t sim_fault_met(struct sim_host *host, enum sim_fault_kind kind)
+{
+    struct sim_disk *disk = sim_host_disk(host);
+
+    switch (kind) {
+    case SIM_FAULT_MEMORY:
+        return sim_host_alloc_failures(host);
+    case SIM_FAULT_MEMORY_LIMIT:
+        return sim_host_memory_denied(host);
+    case SIM_FAULT_DESCRIPTORS:
+        return sim_host_starved_count(host);
+    case SIM_FAULT_DISK_SLOW:
+        return sim_disk_slow_count(disk);
+    case SIM_FAULT_LOSE_SHARD:
+    case SIM_FAULT_DAMAGE:
+        return sim_disk_lost_count(disk, kind == SIM_FAULT_DAMAGE);
+    default:
+        return sim_disk_fault_count(disk, (enum sim_disk_fault)(kind - SIM_FAULT_DISK_FULL));
+    }
+}
+
+int64_t sim_faults_patience_ns(const struct sim_faults *f, int64_t from_ns, uint32_t seconds)
+{
+    return (from_ns > f->over_ns ? from_ns : f->over_ns) + (int64_t)seconds * 1000000000;
+}
+
 uint64_t sim_faults_fired(const struct sim_faults *f, enum sim_fault_kind kind)
 {
     struct sim_stream_counts counts;
@@ -426,21 +536,23 @@ uint64_t sim_faults_fired(const struct sim_faults *f, enum sim_fault_kind kind)
         return counts.flips;
     case SIM_FAULT_FRAGMENT:
         return counts.fragments;
-    case SIM_FAULT_MEMORY:
-        for (uint32_t i = 0; i < sim_world_hosts(f->world); i++) {
-            sum += sim_host_alloc_failures(sim_world_host_at(f->world, i));
-        }
-        return sum;
-    case SIM_FAULT_DISK_FULL:
-    case SIM_FAULT_DISK_SHORT:
-    case SIM_FAULT_DISK_SYNC:
-    case SIM_FAULT_DISK_RENAME:
-        for (uint32_t i = 0; i < sim_world_hosts(f->world); i++) {
-            sum += sim_disk_fault_count(sim_host_disk(sim_world_host_at(f->world, i)),
-                                        (enum sim_disk_fault)(kind - SIM_FAULT_DISK_FULL));
-        }
-        return sum;
-    default:
+    case SIM_FAULT_STALL:
+        return counts.stalled;
+    case SIM_FAULT_KILL:
+    case SIM_FAULT_POWER:
+    case SIM_FAULT_PAUSE:
+    case SIM_FAULT_FREEZE:
+    case SIM_FAULT_CUT:
+    case SIM_FAULT_CUT_ONE:
+    case SIM_FAULT_SLOW:
+    case SIM_FAULT_SPIKE:
+    case SIM_FAULT_RESET:
+    case SIM_FAULT_CLOCK:
         return f->fired[kind];
+    default:
+        for (uint32_t i = 0; i < sim_world_hosts(f->world); i++) {
+            sum += sim_fault_met(sim_world_host_at(f->world, i), kind);
+        }
+        return sum;
     }
 }

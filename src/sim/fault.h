@@ -28,11 +28,32 @@ enum sim_fault_kind {
     SIM_FAULT_DISK_SHORT,
     SIM_FAULT_DISK_SYNC,
     SIM_FAULT_DISK_RENAME,
+    SIM_FAULT_FREEZE,       /* A pause that is longer than every grace. */
+    SIM_FAULT_DESCRIPTORS,  /* A host has none: no new connections, no files. */
+    SIM_FAULT_MEMORY_LIMIT, /* Allocations of more than so many bytes (amount) fail. */
+    SIM_FAULT_DISK_SLOW,    /* What is to be durable takes longer (amount, ns). */
+    SIM_FAULT_LOSE_SHARD,   /* A server is killed and a folder of its store is lost; it is put back
+                               after the duration. */
+    SIM_FAULT_DAMAGE,       /* Likewise; a bit is flipped in one of the files. */
+    SIM_FAULT_STALL,        /* A connection passes nothing any more, and nobody is told. */
     SIM_FAULT_KINDS,
 };
 
 /* A bit for each. */
-#define SIM_FAULTS_ALL ((UINT64_C(1) << SIM_FAULT_KINDS) - 1)
+#define SIM_FAULT_BIT(kind) (UINT64_C(1) << (kind))
+#define SIM_FAULTS_ALL (SIM_FAULT_BIT(SIM_FAULT_KINDS) - 1)
+/* Of which processes die. */
+#define SIM_FAULTS_DEATHS                                                                          \
+    (SIM_FAULT_BIT(SIM_FAULT_KILL) | SIM_FAULT_BIT(SIM_FAULT_POWER) |                              \
+     SIM_FAULT_BIT(SIM_FAULT_LOSE_SHARD) | SIM_FAULT_BIT(SIM_FAULT_DAMAGE))
+/* That only those meet who have something on a disk, and those of files that a store has. */
+#define SIM_FAULTS_DISKS                                                                           \
+    (SIM_FAULTS_STORES | SIM_FAULT_BIT(SIM_FAULT_DISK_FULL) |                                      \
+     SIM_FAULT_BIT(SIM_FAULT_DISK_SHORT) | SIM_FAULT_BIT(SIM_FAULT_DISK_SYNC) |                    \
+     SIM_FAULT_BIT(SIM_FAULT_DISK_RENAME))
+#define SIM_FAULTS_STORES                                                                          \
+    (SIM_FAULT_BIT(SIM_FAULT_DISK_SLOW) | SIM_FAULT_BIT(SIM_FAULT_LOSE_SHARD) |                    \
+     SIM_FAULT_BIT(SIM_FAULT_DAMAGE))
 
 struct sim_fault {
     enum sim_fault_kind kind;
@@ -56,6 +77,9 @@ bool sim_fault_inject(struct sim_faults *f, const struct sim_fault *fault);
  * average one per @mean_ns, each over before @until_ns. All randomness comes from @seed. */
 void sim_faults_storm(struct sim_faults *f, uint64_t seed, uint64_t mask, int64_t mean_ns,
                       int64_t until_ns);
+
+/* @seconds after @from_ns, and after the last fault that has happened so far is over. */
+int64_t sim_faults_patience_ns(const struct sim_faults *f, int64_t from_ns, uint32_t seconds);
 
 /* How often that kind has really happened. */
 uint64_t sim_faults_fired(const struct sim_faults *f, enum sim_fault_kind kind);

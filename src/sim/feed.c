@@ -234,23 +234,22 @@ static void feed_go(struct feed *f)
 {
     int64_t storm_ns =
         f->config.storm_ns == 0 ? (int64_t)FEED_STORM_MS * 1000000 : f->config.storm_ns;
-    uint64_t deaths = UINT64_C(1) << SIM_FAULT_KILL | UINT64_C(1) << SIM_FAULT_POWER;
     struct rng rng;
 
     rng_init(&rng, f->config.seed ^ 0x5eed);
     sim_world_set_checker(f->world, feed_look, f);
-    if ((f->config.faults & ~deaths) != 0) {
-        sim_faults_storm(f->faults, f->config.seed, f->config.faults & ~deaths,
+    if ((f->config.faults & ~SIM_FAULTS_DEATHS) != 0) {
+        sim_faults_storm(f->faults, f->config.seed, f->config.faults & ~SIM_FAULTS_DEATHS,
                          (int64_t)FEED_FAULT_EVERY_MS * 1000000, storm_ns);
     }
     for (uint32_t k = 0; k < f->workers_count; k++) {
         int64_t at_ns = (int64_t)rng_below(&rng, (uint64_t)storm_ns);
 
-        if ((f->config.faults & deaths) != 0 && rng_below(&rng, 4) == 0) {
+        if ((f->config.faults & SIM_FAULTS_DEATHS) != 0 && rng_below(&rng, 4) == 0) {
             CHECK(sim_event_at(f->world, &f->workers[k].death, at_ns) == OK);
         }
     }
-    while (sim_world_step(f->world, (int64_t)FEED_PATIENCE_S * 1000000000)) {
+    while (sim_world_step(f->world, sim_faults_patience_ns(f->faults, 0, FEED_PATIENCE_S))) {
         if (feed_all_done(f)) {
             return;
         }

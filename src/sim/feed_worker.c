@@ -135,6 +135,9 @@ static bool feed_failed(struct feed_worker *w)
             continue; /* Pushed at the first try. */
         }
         failed = failed || rc != OK;
+        if (sim_cluster_worker_ends(w->worker, rc)) {
+            return true;
+        }
         if (rc != OK && rc != ERR_NOMEM) {
             (void)snprintf(w->feed->broken, sizeof(w->feed->broken),
                            "an operation of a worker failed: %.200s", w->ops[i].text.text);

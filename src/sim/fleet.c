@@ -316,10 +316,9 @@ static void fleet_go(struct fleet *f)
     int64_t storm_ns =
         f->config.storm_ns == 0 ? (int64_t)FLEET_STORM_MS * 1000000 : f->config.storm_ns;
     int64_t until_ns = (int64_t)FLEET_PATIENCE_S * 1000000000;
-    uint64_t deaths = UINT64_C(1) << SIM_FAULT_KILL | UINT64_C(1) << SIM_FAULT_POWER;
+    int64_t done_ns = 0;
     bool stored = f->site.checkpoint_every > 0 && f->site.delivery == NODE_PULL;
-    uint64_t faults = stored ? f->config.faults : f->config.faults & ~deaths;
-    bool done = false;
+    uint64_t faults = stored ? f->config.faults : f->config.faults & ~SIM_FAULTS_DEATHS;
 
     sim_world_set_checker(f->world, fleet_look, f);
     if (faults != 0) {
@@ -327,13 +326,14 @@ static void fleet_go(struct fleet *f)
                          sim_world_now_ns(f->world) + storm_ns);
     }
     while (sim_world_step(f->world, until_ns)) {
-        if (!done && fleet_all_done(f)) {
-            done = true;
-            until_ns = sim_world_now_ns(f->world) + (int64_t)FLEET_SETTLE_S * 1000000000;
+        if (done_ns == 0 && fleet_all_done(f)) {
+            done_ns = sim_world_now_ns(f->world);
         }
-        if (done && fleet_settled(f)) {
+        if (done_ns != 0 && fleet_settled(f)) {
             return;
         }
+        until_ns = sim_faults_patience_ns(f->faults, done_ns,
+                                          done_ns == 0 ? FLEET_PATIENCE_S : FLEET_SETTLE_S);
     }
 }
 

@@ -139,6 +139,15 @@ static void fleet_foreign(const struct fleet_site *s, uint32_t table, const stru
     }
 }
 
+/* Does the site know of the last piece of this table, or did it forget, before anybody saw it? */
+static bool fleet_knows_last(const struct fleet_table *t, const struct mirror *m, uint32_t chunk)
+{
+    uint64_t made = m->made[chunk];
+
+    return t->pieces[t->pieces_count - 1].number <= made && made != m->config.life
+                                                                        << MIRROR_LIFE_SHIFT;
+}
+
 /* A lane goes on from what it had stored: updates that were in no checkpoint come again. What was
  * shared of them is known to be shared. */
 static void fleet_restored(uint16_t table, uint32_t chunk, uint64_t version, const float *values,
@@ -153,8 +162,8 @@ static void fleet_restored(uint16_t table, uint32_t chunk, uint64_t version, con
 
     (void)version;
     fleet_mirrored(table, chunk, values, count, user);
-    while (t->pieces_count > 0 && t->pieces[t->pieces_count - 1].number > m->number) {
-        t->pieces_count--; /* Nobody has seen it. */
+    while (t->pieces_count > 0 && !fleet_knows_last(t, m, fleet_index(s->fleet, table))) {
+        t->pieces_count--;
     }
     fleet_foreign(s, table, m, foreign);
     for (uint32_t e = 0; e < count; e++) {

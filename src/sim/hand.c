@@ -110,6 +110,8 @@ static bool hand_failed(struct sim_hand *h)
         failed = failed || rc != OK;
         if (rc == ERR_EXISTS && h->state == SIM_HAND_PUSHING) {
             failed = false; /* Pushed at the first try. */
+        } else if (sim_cluster_worker_ends(h->worker, rc)) {
+            return true;
         } else if (rc != OK && rc != ERR_NOMEM) {
             hand_break(h, h->ops[i].text.text);
         }

@@ -45,13 +45,16 @@ static void sim_host_enter(struct sim_host *host)
     if (host->fail_alloc != 0) {
         mem_fail_at(host->fail_alloc, 1);
     }
+    mem_fail_above(host->memory_above);
 }
 
 static void sim_host_leave(struct sim_host *host, uint64_t failures_before)
 {
     uint64_t failed = mem_failures() - failures_before;
 
-    if (failed > 0) {
+    if (failed > 0 && host->memory_above != 0) {
+        host->memory_denied += failed;
+    } else if (failed > 0) {
         host->alloc_failures += failed;
         host->fail_alloc = 0;
         sim_trace(host->world, host, "an allocation failed");
@@ -59,6 +62,7 @@ static void sim_host_leave(struct sim_host *host, uint64_t failures_before)
         host->fail_alloc = host->fail_alloc > 1 ? host->fail_alloc - 1 : 1;
     }
     mem_fail_at(0, 0);
+    mem_fail_above(0);
     host->running = false;
 }
 
@@ -216,6 +220,20 @@ void sim_host_fail_alloc(struct sim_host *host, uint32_t k)
     host->fail_alloc = k;
 }
 
+void sim_host_limit_memory(struct sim_host *host, size_t bytes)
+{
+    host->memory_above = bytes;
+}
+
+void sim_host_starve(struct sim_host *host, bool starved)
+{
+    host->starved = starved ? host->starved + 1 : host->starved - 1;
+    sim_disk_starve(host->disk, starved);
+    if (host->starved == 0) {
+        sim_stream_host_fed(host);
+    }
+}
+
 struct sim_world *sim_host_world(const struct sim_host *host)
 {
     return host->world;
@@ -269,6 +287,16 @@ int64_t sim_host_wall_us(const struct sim_host *host)
 uint64_t sim_host_alloc_failures(const struct sim_host *host)
 {
     return host->alloc_failures;
+}
+
+uint64_t sim_host_memory_denied(const struct sim_host *host)
+{
+    return host->memory_denied;
+}
+
+uint64_t sim_host_starved_count(const struct sim_host *host)
+{
+    return host->starved_met + sim_disk_starved_count(host->disk);
 }
 
 struct sim_host *sim_world_host(struct sim_world *w, const char *name)

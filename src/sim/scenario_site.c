@@ -349,7 +349,7 @@ static bool site_server_dies(const struct sim_scenario *s, const struct scenario
 {
     const struct scenario_node *n = scenario_find(s, a->host);
 
-    return (a->fault.kind == SIM_FAULT_KILL || a->fault.kind == SIM_FAULT_POWER) && n != NULL &&
+    return (SIM_FAULT_BIT(a->fault.kind) & SIM_FAULTS_DEATHS) != 0 && n != NULL &&
            n->kind == SCENARIO_SERVER;
 }
 
@@ -365,8 +365,7 @@ static enum err site_check_deaths(struct scenario_line *l)
     for (uint32_t i = 0; i < s->actions_count && line == 0; i++) {
         line = site_server_dies(s, &s->actions[i]) ? s->actions[i].line : 0;
     }
-    if (line == 0 && s->storm.on &&
-        (s->storm.mask & (1u << SIM_FAULT_KILL | 1u << SIM_FAULT_POWER)) != 0) {
+    if (line == 0 && s->storm.on && (s->storm.mask & SIM_FAULTS_DEATHS) != 0) {
         line = s->storm.line;
     }
     l->number = line;

@@ -152,7 +152,7 @@ static void sim_store_commit(struct store_writer *writer,
 
     w->committed = committed;
     w->user = user;
-    loop_timer_start_in(&w->timer, w->store->commit_ns);
+    loop_timer_start_in(&w->timer, w->store->commit_ns + sim_disk_extra_ns(w->store->disk));
 }
 
 static void sim_store_abort(struct store_writer *writer)

@@ -70,7 +70,7 @@ void sim_end_tell(struct sim_end *end, enum err what, int64_t extra_ns)
     struct sim_world *w = end->tube->world;
     struct sim_link *link = sim_end_other(end)->out.link;
 
-    if (!sim_end_usable(end) || sim_link_is_cut(link)) {
+    if (!sim_end_usable(end) || sim_link_is_cut(link) || end->tube->stalled) {
         return;
     }
     end->told_what = what;
@@ -305,6 +305,10 @@ static enum err sim_transport_dial_now(struct sim_transport *t, const struct net
     if (host == NULL) {
         return ERR_UNREACHABLE;
     }
+    if (t->host->starved > 0) {
+        t->host->starved_met++;
+        return ERR_IO;
+    }
     rc = sim_tube_create(w, t->host, host, &tube);
     if (rc != OK) {
         return rc;
@@ -349,6 +353,10 @@ static void sim_listener_look(struct loop_task *task, void *user)
 
     if (link == NULL) {
         return;
+    }
+    if (l->transport->host->starved > 0) {
+        l->transport->host->starved_met++;
+        return; /* They wait: sim_stream_host_fed(). */
     }
     tube = LIST_ENTRY(link, struct sim_tube, backlog);
     end = &tube->ends[1];
@@ -449,6 +457,13 @@ void sim_streams_destroy(struct sim_world *w)
 {
     mem_free(w->tubes);
     w->tubes = NULL;
+}
+
+void sim_stream_host_fed(struct sim_host *host)
+{
+    LIST_FOREACH (link, &host->listeners) {
+        loop_task_post(&LIST_ENTRY(link, struct sim_listener, link)->task);
+    }
 }
 
 void sim_stream_host_off(struct sim_host *host, bool silent)

@@ -40,10 +40,14 @@ bool sim_stream_duplicate(struct sim_world *w, struct rng *rng);
 /* Reads give at most @bytes at a time from now on. */
 bool sim_stream_fragment(struct sim_world *w, struct rng *rng, uint32_t bytes);
 
+/* Nothing arrives at either end any more, and nobody is told. */
+bool sim_stream_stall(struct sim_world *w, struct rng *rng);
+
 struct sim_stream_counts {
     uint64_t flips;      /* Bits that really changed on the way to a reader. */
     uint64_t duplicates; /* Frames that were really sent twice. */
     uint64_t fragments;  /* Reads that were cut short. */
+    uint64_t stalled;    /* Segments that did not arrive for that. */
     uint64_t late;       /* Segments that reached an end after the other end had failed. */
 };
 

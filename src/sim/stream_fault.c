@@ -8,7 +8,8 @@ static bool tube_open(const struct sim_tube *tube)
     for (int i = 0; i < 2; i++) {
         const struct sim_end *end = &tube->ends[i];
 
-        if (end->state != SIM_END_OPEN || end->ready.loop == NULL || end->say_failed || end->late) {
+        if (end->state != SIM_END_OPEN || end->ready.loop == NULL || end->say_failed || end->late ||
+            tube->stalled) {
             return false;
         }
     }
@@ -115,6 +116,18 @@ bool sim_stream_fragment(struct sim_world *w, struct rng *rng, uint32_t bytes)
         return false;
     }
     pipe->fragment_bytes = bytes;
+    return true;
+}
+
+bool sim_stream_stall(struct sim_world *w, struct rng *rng)
+{
+    struct sim_tube *tube = tube_pick(w, rng);
+
+    if (tube == NULL) {
+        return false;
+    }
+    tube_trace(tube, "stalls");
+    tube->stalled = true;
     return true;
 }
 

@@ -326,6 +326,9 @@ static void pipe_acked(struct sim_event *event, struct sim_world *w)
         sim_link_wait(back, &pipe->heal);
         return;
     }
+    if (pipe->tube->stalled) {
+        return;
+    }
     pipe->k = pipe->acks[pipe->acks_first++ % SIM_ACKS_MAX].position;
     if (pipe->acks_first != pipe->acks_end) {
         CHECK(sim_event_at(w, event, pipe->acks[pipe->acks_first % SIM_ACKS_MAX].arrive_ns) == OK);
@@ -385,6 +388,10 @@ static void pipe_arrive(struct sim_event *event, struct sim_world *w)
     }
     if (!reader->host->on) {
         return; /* Nobody is there, not even to say so. */
+    }
+    if (pipe->tube->stalled) {
+        sim_tubes_of(w)->counts.stalled++;
+        return;
     }
     if (reader->state == SIM_END_GONE) {
         sim_end_tell(pipe_writer(pipe), ERR_CLOSED, 0);

@@ -99,6 +99,7 @@ struct sim_tube {
     struct sim_waiter syn_heal;
     uint16_t port;
     struct pki_identity dialler;
+    bool stalled;        /* Nothing arrives any more, and nobody is told. */
     struct list backlog; /* In the listener's list. */
 };
 

@@ -130,6 +130,13 @@ void sim_host_jump_clock(struct sim_host *host, int64_t by_us);
 /* The @k-th allocation in the host's code from its next run on fails. */
 void sim_host_fail_alloc(struct sim_host *host, uint32_t k);
 
+/* Allocations of more than @bytes in the host's code fail until they are allowed again (zero). */
+void sim_host_limit_memory(struct sim_host *host, size_t bytes);
+
+/* While it is starved the host opens no connection, accepts none, and opens no file; what is open
+ * stays. May be set several times, and must be taken back as often. */
+void sim_host_starve(struct sim_host *host, bool starved);
+
 struct sim_world *sim_host_world(const struct sim_host *host);
 struct sim_region *sim_host_region(const struct sim_host *host);
 const char *sim_host_name(const struct sim_host *host);
@@ -141,6 +148,8 @@ bool sim_host_is_paused(const struct sim_host *host);
 uint64_t sim_host_starts(const struct sim_host *host); /* How often it was switched on. */
 int64_t sim_host_wall_us(const struct sim_host *host);
 uint64_t sim_host_alloc_failures(const struct sim_host *host);
+uint64_t sim_host_memory_denied(const struct sim_host *host); /* Allocations. */
+uint64_t sim_host_starved_count(const struct sim_host *host); /* Connections and files. */
 
 /* The host of that name, or of that number in the order of creation, or NULL. */
 struct sim_host *sim_world_host(struct sim_world *w, const char *name);

@@ -60,6 +60,10 @@ struct sim_host {
     int64_t paused_until_ns;
     uint32_t fail_alloc; /* Armed for the next run. */
     uint64_t alloc_failures;
+    size_t memory_above;    /* Larger allocations fail; zero: none. */
+    uint64_t memory_denied; /* That did. */
+    uint32_t starved;       /* No descriptors: set so many times. */
+    uint64_t starved_met;   /* Connections that could not be. */
     struct sim_event wake;
     struct sim_event retry; /* After a start that failed. */
     struct sim_disk *disk;
@@ -104,5 +108,7 @@ void sim_stream_transmitted(sim_flow_id flow, uint64_t token, int64_t at_ns, voi
 
 /* stream.c: the host went off. */
 void sim_stream_host_off(struct sim_host *host, bool silent);
+/* It has descriptors again: those who wait to be accepted are. */
+void sim_stream_host_fed(struct sim_host *host);
 
 #endif

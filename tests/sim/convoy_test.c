@@ -121,12 +121,14 @@ static void test_convoys_get_over_deaths(void **state)
     assert_true(killed > DEATH_SEEDS && wholes > DEATH_SEEDS / 4);
 }
 
-/* Seeds of strait sim --convoy that broke: a site restarted when all of its workers were done, so
+/* Seeds of strait sim --convoy that broke. A site restarted when all of its workers were done, so
  * that the others waited for its sums for ever, and a frame for its process before was blamed on a
- * site that keeps the rules; sites that had restarted undid all rounds. */
+ * site that keeps the rules; sites that had restarted undid all rounds; a worker's update entered a
+ * sum that had been sent; a site that had promised a sum sent none; a newcomer was forgotten; a sum
+ * that was refused was closed as a round of no updates, which stopped the server. */
 static void test_seeds_that_broke_once_hold(void **state)
 {
-    static const uint64_t seeds[] = {1003998, 3003652};
+    static const uint64_t seeds[] = {1003998, 3003652, 1001917, 2000253, 2000488, 2006863};
 
     (void)state;
     for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
@@ -139,13 +141,29 @@ static void test_seeds_that_broke_once_hold(void **state)
     }
 }
 
+static void test_sites_whose_processes_only_die_get_over_it(void **state)
+{
+    static const uint64_t seeds[] = {326, 513}; /* Nobody had a chunk; words for a dead process. */
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
+        struct sim_convoy_config config = sim_convoy_by_seed(seeds[i]);
+        struct sim_convoy_result r;
+
+        config.faults = SIM_FAULT_BIT(SIM_FAULT_KILL) | SIM_FAULT_BIT(SIM_FAULT_POWER);
+        run_config(&config, &r);
+        sim_convoy_result_deinit(&r);
+    }
+}
+
 /* All sites died before any could take a copy of another one. */
 static void test_what_all_sites_forget_is_lost(void **state)
 {
-    const struct sim_convoy_config config = sim_convoy_by_seed(3014624);
+    struct sim_convoy_config config = sim_convoy_by_seed(1311);
     struct sim_convoy_result r;
 
     (void)state;
+    config.faults = SIM_FAULT_BIT(SIM_FAULT_KILL) | SIM_FAULT_BIT(SIM_FAULT_POWER);
     run_config(&config, &r);
     assert_true(r.lost_all);
     sim_convoy_result_deinit(&r);
@@ -187,6 +205,7 @@ int main(void)
         cmocka_unit_test(test_convoys_hold_and_everything_happens_in_them),
         cmocka_unit_test(test_convoys_get_over_deaths),
         cmocka_unit_test(test_seeds_that_broke_once_hold),
+        cmocka_unit_test(test_sites_whose_processes_only_die_get_over_it),
         cmocka_unit_test(test_what_all_sites_forget_is_lost),
         cmocka_unit_test(test_every_compiler_sees_the_same_convoys),
     };

@@ -68,7 +68,9 @@ static void test_storms_hold_and_every_fault_fires(void **state)
     }
     for (int i = 0; i < SIM_FAULT_KINDS; i++) {
         print_message("%s %" PRIu64 "\n", sim_fault_name((enum sim_fault_kind)i), fired[i]);
-        assert_true(fired[i] > seeds / 10);
+        if ((SIM_FAULTS_STORES & SIM_FAULT_BIT(i)) == 0) { /* An echo server stores no files. */
+            assert_true(fired[i] > seeds / 10);
+        }
     }
     assert_true(duplicates > 0 && resent > 0 && refused > 0);
     sim_scenario_destroy(scenario);
