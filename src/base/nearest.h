@@ -8,7 +8,7 @@
 
 enum {
     NEAREST_WORD_BYTES = 64, /* Longer words are like nothing. */
-    NEAREST_LIST_BYTES = 192,
+    NEAREST_LIST_BYTES = 320,
 };
 
 /* How many characters one would insert, remove, change or swap with their neighbour. */

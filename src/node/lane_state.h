@@ -464,9 +464,9 @@ MUST_USE enum err node_restore_skip(struct node_lane *l, struct err_text *text);
 MUST_USE enum err node_restore_room(struct node_lane *l); /* For all chunks. */
 MUST_USE enum err node_restore_begin(struct node_lane *l);
 void node_restore_expected(struct node_lane *l); /* Somebody knew an earlier life of the lane. */
-void node_restore_look(struct node_lane *l);
+void node_restore_look(struct node_lane *l); /* Somebody came, offered or left. */
 /* A worker asks to join, and goes on where it was or not. */
-void node_restore_holder(struct node_lane *l, uint32_t rank, bool resuming);     /* Somebody came, offered or left. */
+void node_restore_holder(struct node_lane *l, uint32_t rank, bool resuming);
 void node_restore_end(struct node_lane *l);
 void node_restore_forget(struct node_lane *l);
 

@@ -291,7 +291,8 @@ static const struct wrong wrongs[] = {
     {STOP, STOP "\nfaults:\n  - at 3s explode",
      "10:5: faults[0]: there is no fault 'explode': there are kill, power, pause, cut, cut-one, "
      "slow, spike, loss, reset, reorder, duplicate, flip, fragment, clock, memory, disk-full, "
-     "disk-short, disk-sync, disk-rename"},
+     "disk-short, disk-sync, disk-rename, freeze, descriptors, memory-limit, disk-slow, "
+     "lose-shard, damage, stall"},
     {STOP, STOP "\nfaults:\n  - storm at noon",
      "10:5: faults[0]: write: storm from TIME to TIME every TIME [only FAULT,...]"},
     {STOP, STOP "\nfaults:\n  - storm from 1s to 9s every now",
