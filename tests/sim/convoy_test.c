@@ -94,7 +94,10 @@ static void test_convoys_hold_and_everything_happens_in_them(void **state)
     assert_true(sum.passed > 10 * seeds && sum.plans > seeds / 4 && sum.stale > 0);
     assert_true(sum.wholes_taken > 0 && sum.carried > 0);
     for (uint32_t i = 0; i < SIM_FAULT_KINDS; i++) {
-        assert_true(fired[i] > seeds / 10 || (SIM_CONVOY_STORM >> i & 1) == 0);
+        if (fired[i] <= seeds / 20 && (SIM_CONVOY_STORM >> i & 1) != 0) {
+            fail_msg("%s happened %" PRIu64 " times", sim_fault_name((enum sim_fault_kind)i),
+                     fired[i]);
+        }
     }
 }
 
