@@ -36,6 +36,13 @@ void text_clear(struct text *t)
     t->failed = false;
 }
 
+void text_drop(struct text *t, size_t size)
+{
+    CHECK(size <= t->size);
+    memmove(t->chars, t->chars + size, t->size - size + 1);
+    t->size -= size;
+}
+
 /* Make room for @size more characters and the terminator. */
 static bool text_room(struct text *t, size_t size)
 {

@@ -25,6 +25,7 @@ void text_init_fixed(struct text *t, char *storage, size_t size);
 
 void text_deinit(struct text *t);
 void text_clear(struct text *t);
+void text_drop(struct text *t, size_t size); /* Its first @size characters. */
 
 void text_add(struct text *t, const char *chars);
 void text_add_bytes(struct text *t, const char *chars, size_t size);

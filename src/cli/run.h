@@ -26,6 +26,7 @@ struct run_shown {
     char news[160];         /* What people should see of the last event. */
     uint32_t unrecorded;    /* Workers whose updates were not recorded to the end; the first: */
     char unrecorded_why[640];
+    bool record_waits; /* Its disk is full. */
     struct screen screen;
     json_t *json; /* The summary, once it is over. */
     enum cli_exit status;

@@ -53,20 +53,41 @@ static struct run_view shown_view(const struct run_shown *s, const struct run_pi
 
 /* The watcher. */
 
+/* The disk of the record became full, or has space again. */
+static void shown_waits(struct run_shown *s, int64_t now_ns)
+{
+    bool waits = run_record_waits(s->record);
+
+    if (waits == s->record_waits) {
+        return;
+    }
+    s->record_waits = waits;
+    run_shown_clear(s);
+    if (waits) {
+        run_record_event(s->record, now_ns, "disk full", "", "lines of the record are kept");
+        cli_note(s->ctx, "%s: the disk is full: the record is kept in memory until it has space",
+                 run_record_dir(s->record));
+    } else {
+        cli_note(s->ctx, "%s: the disk has space again: the record is whole",
+                 run_record_dir(s->record));
+    }
+}
+
 static void shown_row(const struct run_row *row, const struct run_traffic *traffic, void *user)
 {
     struct run_shown *s = user;
 
     if (s->record != NULL) {
         run_record_row(s->record, row, traffic);
+        shown_waits(s, row->now_ns);
     }
 }
 
 /* Trouble, and its end, are shown at once; that members come and go is not. */
 static bool shown_is_news(const char *kind)
 {
-    static const char *const kinds[] = {"fault",   "killed",    "down",     "back",
-                                        "rebased", "continued", "left out", "lost"};
+    static const char *const kinds[] = {"fault",     "killed",   "down", "back", "rebased",
+                                        "continued", "left out", "lost", "ended"};
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (strcmp(kind, kinds[i]) == 0) {
@@ -107,6 +128,7 @@ static void shown_event(int64_t now_ns, const char *kind, const char *who, const
 
     if (s->record != NULL) {
         run_record_event(s->record, now_ns, kind, who, text);
+        shown_waits(s, now_ns);
     }
     if (strcmp(kind, "ready") == 0) {
         shown_ready(s, text);

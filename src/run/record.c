@@ -23,6 +23,7 @@
 
 enum {
     RECORD_LINE_BYTES = 64 * 1024,
+    RECORD_WAITING_BYTES = 16 << 20, /* Of a stream, while the disk is full. */
     RECORD_PATH_BYTES = 1024,
     RECORD_JSON_BYTES_MAX = 16 << 20,
 };
@@ -39,6 +40,7 @@ struct run_record {
     struct run_record_config config;
     char dir[RECORD_PATH_BYTES];
     int fds[RECORD_STREAMS];
+    struct text waiting[RECORD_STREAMS]; /* Not written yet. */
     struct text line;
     int64_t linked_ns; /* When the links were written last. */
     enum err rc;       /* The first error. */
@@ -113,11 +115,22 @@ static enum err record_fail(struct run_record *r, const char *name)
     return r->rc;
 }
 
-static void record_write(struct run_record *r, int fd, const char *name, const char *chars,
-                         size_t size)
+/* Write what waits. What a full disk does not take waits for the next line, or the end. */
+static void record_write(struct run_record *r, enum record_stream stream)
 {
-    if (fd >= 0 && !fd_write_all(fd, chars, size)) {
-        (void)record_fail(r, name);
+    struct text *t = &r->waiting[stream];
+    size_t done = 0;
+    ssize_t n = 0;
+
+    while (done < t->size && r->fds[stream] >= 0 && n >= 0) {
+        n = write(r->fds[stream], t->chars + done, t->size - done);
+        done += n > 0 ? (size_t)n : 0;
+        n = n < 0 && errno == EINTR ? 0 : n;
+    }
+    text_drop(t, done);
+    if (n < 0 && errno != ENOSPC && errno != EDQUOT) {
+        (void)record_fail(r, record_names[stream]);
+        text_clear(t); /* No use in trying again. */
     }
 }
 
@@ -177,6 +190,28 @@ static void record_json(struct run_record *r, const char *name, const json_t *ob
     free(chars);
 }
 
+bool run_record_waits(const struct run_record *r)
+{
+    bool waits = false;
+
+    for (int i = 0; i < RECORD_STREAMS; i++) {
+        waits = waits || r->waiting[i].size > 0;
+    }
+    return waits;
+}
+
+/* The disk is still full: there will be no more lines. */
+static void record_end_waiting(struct run_record *r)
+{
+    for (int i = 0; i < RECORD_STREAMS; i++) {
+        record_write(r, i);
+        if (r->waiting[i].size > 0) {
+            errno = ENOSPC;
+            (void)record_fail(r, record_names[i]);
+        }
+    }
+}
+
 /* A line of one of the streams: what was added to .line since it was cleared. */
 static void record_line(struct run_record *r, enum record_stream stream)
 {
@@ -184,9 +219,25 @@ static void record_line(struct run_record *r, enum record_stream stream)
         errno = ENOMEM;
         (void)record_fail(r, record_names[stream]);
     } else {
-        record_write(r, r->fds[stream], record_names[stream], r->line.chars, r->line.size);
+        text_add_bytes(&r->waiting[stream], r->line.chars, r->line.size);
+        if (r->waiting[stream].failed) {
+            errno = ENOSPC;
+            (void)record_fail(r, record_names[stream]);
+        }
+        record_write(r, stream);
     }
     text_clear(&r->line);
+}
+
+static void record_free(struct run_record *r)
+{
+    for (int i = 0; i < RECORD_STREAMS && r != NULL; i++) {
+        text_deinit(&r->waiting[i]);
+    }
+    if (r != NULL) {
+        text_deinit(&r->line);
+    }
+    mem_free(r);
 }
 
 /* The beginning. */
@@ -306,6 +357,7 @@ static enum err record_begin(struct run_record *r)
     record_run(r);
     record_env(r);
     record_headers(r);
+    record_end_waiting(r); /* A run does not begin on a full disk. */
     return r->rc;
 }
 
@@ -315,8 +367,11 @@ enum err run_record_create(const struct run_record_config *config, struct run_re
     struct run_record *r = mem_zalloc(sizeof(*r));
     enum err rc = r == NULL ? ERR_NOMEM : text_init(&r->line, RECORD_LINE_BYTES);
 
+    for (int i = 0; i < RECORD_STREAMS && rc == OK; i++) {
+        rc = text_init(&r->waiting[i], RECORD_WAITING_BYTES);
+    }
     if (rc != OK) {
-        mem_free(r);
+        record_free(r);
         return err_text_set(text, rc, "no memory for the record of the run");
     }
     r->config = *config;
@@ -697,6 +752,7 @@ enum err run_record_finish(struct run_record *r, const struct json_t *summary,
     if (summary != NULL) {
         record_json(r, "summary.json", summary);
     }
+    record_end_waiting(r);
     for (int i = 0; i < RECORD_STREAMS; i++) {
         record_close(r, r->fds[i], record_names[i]);
         r->fds[i] = -1;
@@ -717,6 +773,5 @@ void run_record_destroy(struct run_record *r)
             (void)close(r->fds[i]);
         }
     }
-    text_deinit(&r->line);
-    mem_free(r);
+    record_free(r);
 }

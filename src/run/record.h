@@ -3,7 +3,8 @@
  *
  *     run.yaml  env.json  events.jsonl  scalars.csv  links.csv  summary.json
  *
- * What cannot be written does not stop the run: the first such error is told at the end. */
+ * What cannot be written does not stop the run: the first such error is told at the end. Lines that
+ * a full disk does not take are kept, and written when it has space again. */
 
 #ifndef RUN_RECORD_H
 #define RUN_RECORD_H
@@ -40,6 +41,8 @@ void run_record_row(struct run_record *r, const struct run_row *row,
                     const struct run_traffic *traffic);
 void run_record_event(struct run_record *r, int64_t now_ns, const char *kind, const char *who,
                       const char *text);
+
+bool run_record_waits(const struct run_record *r); /* The disk is full: lines are kept. */
 
 /* The whole run as an object, as in summary.json; the caller owns it. NULL: no memory. */
 struct json_t *run_summary(const struct run_picture *picture, const char *backend,

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 
+#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
@@ -478,6 +479,69 @@ static void test_what_cannot_be_written_is_told_in_the_end(void **state)
     folder_close(&f);
 }
 
+/* The descriptor of this process that has the file open. */
+static int descriptor_of(const char *path)
+{
+    char link[64], target[128];
+
+    for (int fd = 3; fd < 256; fd++) {
+        ssize_t n;
+
+        (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        n = readlink(link, target, sizeof(target) - 1);
+        target[n < 0 ? 0 : n] = '\0';
+        if (strcmp(target, path) == 0) {
+            return fd;
+        }
+    }
+    fail_msg("%s is not open", path);
+    return -1;
+}
+
+static void test_lines_wait_for_space_on_a_full_disk(void **state)
+{
+    struct run_row row = {.clock = 1};
+    struct err_text text = {""};
+    struct run_record *r = NULL;
+    struct folder f;
+    char path[64], *scalars;
+    int file, fd, full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+    (void)state;
+    if (full < 0) {
+        skip(); /* No device that is always full. */
+    }
+    folder_open(&f);
+    assert_int_equal(begin(&f, "a", &r, &text), OK);
+    (void)snprintf(path, sizeof(path), "%s/a/scalars.csv", f.dir);
+    fd = descriptor_of(path);
+    file = dup(fd);
+    assert_int_equal(dup2(full, fd), fd);
+    run_record_row(r, &row, &f.traffic);
+    assert_true(run_record_waits(r));
+    row.clock = 2;
+    run_record_row(r, &row, &f.traffic);
+    assert_int_equal(dup2(file, fd), fd);
+    assert_true(run_record_waits(r));
+    row.clock = 3;
+    run_record_row(r, &row, &f.traffic);
+    assert_false(run_record_waits(r));
+    assert_int_equal(dup2(full, fd), fd);
+    row.clock = 4;
+    run_record_row(r, &row, &f.traffic);
+    assert_int_equal(run_record_finish(r, NULL, NULL, &text), ERR_FULL);
+    assert_non_null(strstr(text.text, "scalars.csv: No space left on device"));
+    run_record_destroy(r);
+    scalars = slurp(&f, "a/scalars.csv");
+    assert_non_null(strstr(scalars, "\n1,"));
+    assert_non_null(strstr(strstr(scalars, "\n1,"), "\n2,"));
+    assert_non_null(strstr(strstr(scalars, "\n2,"), "\n3,"));
+    assert_null(strstr(scalars, "\n4,"));
+    (void)close(file);
+    (void)close(full);
+    folder_close(&f);
+}
+
 static void test_no_memory_is_told(void **state)
 {
     struct run_record *r = NULL;
@@ -526,6 +590,7 @@ int main(void)
         cmocka_unit_test(test_a_record_is_not_written_over),
         cmocka_unit_test(test_a_folder_that_cannot_be_made_is_told),
         cmocka_unit_test(test_what_cannot_be_written_is_told_in_the_end),
+        cmocka_unit_test(test_lines_wait_for_space_on_a_full_disk),
         cmocka_unit_test(test_no_memory_is_told),
         cmocka_unit_test(test_traffic_inside_a_region_is_not_the_wan),
     };
