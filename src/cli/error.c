@@ -282,8 +282,10 @@ const struct cli_error cli_errors[] = {
      "A link is measured by what goes over it, so let the sites work for a while. --assume RATE "
      "plans with that rate for links that are not measured. \"strait plan links\" shows all of "
      "them, \"strait why\" why a site is away."},
-    {CLI_ERROR_NO_MEMORY, CLI_FAILED, "out of memory", "The system gave no memory.",
-     "Look at \"strait doctor\" and at the limits of the container or of the batch system."},
+    {CLI_ERROR_NO_MEMORY, CLI_TRY_AGAIN, "out of memory, threads or descriptors",
+     "The system gave no memory, no thread or no file descriptor.",
+     "Look at \"strait doctor\", at ulimit -v, -u and -n, and at the limits of the container or of "
+     "the batch system."},
     {CLI_ERROR_BENCH, CLI_FAILED, "benchmark that did not come to its end",
      "One of the two sides of a benchmark could not be run. The message says which and why.",
      "Look at \"strait doctor\": open files, memory, loopback. If the machine is fine, please "

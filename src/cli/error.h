@@ -8,6 +8,7 @@
 #ifndef CLI_ERROR_H
 #define CLI_ERROR_H
 
+#include "base/err.h"
 #include "cli/command.h"
 
 enum cli_error_id {
@@ -75,6 +76,13 @@ enum cli_error_id {
     CLI_ERROR_NO_MEMORY = 901,
     CLI_ERROR_BENCH = 902,
 };
+
+/* Why a command could not start its loop and threads. */
+static inline const char *cli_error_start(enum err rc)
+{
+    return rc == ERR_IO ? "the system gives it no descriptor or thread (see ulimit -n and -u)"
+                        : err_string(rc);
+}
 
 struct cli_error {
     enum cli_error_id id;

@@ -38,7 +38,7 @@ static enum cli_exit member_open_tls(struct cli_context *ctx, struct cli_member 
 
 static enum cli_exit member_no_memory(struct cli_context *ctx, enum err rc)
 {
-    return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot start: %s", err_string(rc));
+    return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot start: %s", cli_error_start(rc));
 }
 
 static enum err member_open_parts(struct cli_context *ctx, struct cli_member *m,

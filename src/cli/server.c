@@ -278,7 +278,7 @@ static enum err server_open(struct server *s, struct err_text *text)
         rc = loop_signal_create(s->loop, SIGTERM, server_caught, s, &s->signals[1]);
     }
     if (rc != OK) {
-        return err_text_set(text, rc, "cannot start: %s", err_string(rc));
+        return err_text_set(text, rc, "cannot start: %s", cli_error_start(rc));
     }
     config.loop = s->loop;
     if (p->tls) {

@@ -15,6 +15,8 @@ enum {
     SERVER_SERIES = 512,
     SERVER_LEAVE_MS = LIMIT_SOFT_CLOSE_MS + 500, /* For good-byes to arrive. */
     SERVER_LEAVE_POLL_MS = 5,
+    SERVER_SAVE_MS = 15000,     /* So long a last checkpoint that fails is tried again, */
+    SERVER_SAVE_AGAIN_MS = 500, /* so often. */
 };
 
 /* There is room for all calls that can be under way. */
@@ -193,6 +195,12 @@ static void server_lane_saved(enum err rc, void *user)
 {
     struct server_lane *l = user;
 
+    if (rc != OK && loop_now_ns(lane_loop(l->lane)) < l->save_until_ns) {
+        /* The store may fail for a moment only: nobody has these clocks but us. */
+        l->saving = true;
+        loop_timer_start_in(&l->leaving, (int64_t)SERVER_SAVE_AGAIN_MS * 1000000);
+        return;
+    }
     (void)err_text_set(&l->control.text, rc, "the checkpoint of lane %" PRIu32 ": %s",
                        l->server->config.first_number + l->index, err_string(rc));
     server_lane_answer(&l->control, rc);
@@ -204,6 +212,7 @@ static void server_lane_save(struct server_lane *l)
     struct node_lane_stats stats;
     enum err rc = OK;
 
+    l->saving = false;
     node_lane_stats(l->node, &stats);
     if (!stats.restoring && !stats.fresh) {
         rc = node_lane_save(l->node, server_lane_saved, l);
@@ -218,6 +227,10 @@ static void server_lane_left(struct loop_timer *timer, void *user)
 {
     struct server_lane *l = user;
 
+    if (l->saving) {
+        server_lane_save(l);
+        return;
+    }
     node_lane_shut(l->node, l->server->bye);
     if (node_lane_peers(l->node) == 0 || loop_now_ns(lane_loop(l->lane)) > l->leave_until_ns) {
         server_lane_answer(&l->control, OK);
@@ -266,6 +279,7 @@ void server_lane_run(void *user)
         server_lane_answer(call, OK);
         break;
     case SERVER_SAVE:
+        l->save_until_ns = loop_now_ns(lane_loop(l->lane)) + (int64_t)SERVER_SAVE_MS * 1000000;
         server_lane_save(l);
         break;
     case SERVER_SHUT:

@@ -61,6 +61,8 @@ struct server_lane {
     struct node_lane *node;
     struct node_lane_history history; /* Written by SERVER_BUILD. */
     struct loop_timer leaving;
+    bool saving;           /* The last checkpoint failed: the timer tries again, */
+    int64_t save_until_ns; /* up to then. */
     int64_t leave_until_ns;
     uint64_t incarnation;
     uint64_t seed;

@@ -197,6 +197,20 @@ static void live_leave(struct live *l)
     }
 }
 
+static void live_set_failed(struct live *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static void live_set_failed(struct live *l, const char *fmt, ...)
+{
+    va_list args;
+
+    l->failed = true;
+    l->result->base.end = RUN_END_FAILED;
+    va_start(args, fmt);
+    (void)vsnprintf(l->result->base.text.text, sizeof(l->result->base.text.text), fmt, args);
+    va_end(args);
+    live_event(l, "failed", "", "%s", l->result->base.text.text);
+}
+
 void live_fail(struct live *l, const char *fmt, ...)
 {
     char text[ERR_TEXT_BYTES];
@@ -206,10 +220,7 @@ void live_fail(struct live *l, const char *fmt, ...)
     (void)vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
     if (!l->failed && l->phase < LIVE_LEAVING) {
-        l->failed = true;
-        l->result->base.end = RUN_END_FAILED;
-        (void)err_text_set(&l->result->base.text, OK, "%s", text);
-        live_event(l, "failed", "", "%s", text);
+        live_set_failed(l, "%s", text);
     }
     live_leave(l);
 }
@@ -446,21 +457,28 @@ static void live_add_words(const struct live_member *m, const char *words, char 
     }
 }
 
-/* Killed by somebody: it is started again. */
-static void live_killed(struct live_member *m, int signum)
+/* Killed by somebody, or ended because the machine gave it no memory, descriptor or thread: it is
+ * started again. */
+static void live_killed(struct live_member *m, int64_t status, int signum)
 {
     struct live *l = m->live;
-    char words[320], told[LIVE_TOLD_BYTES];
+    char words[320], told[LIVE_TOLD_BYTES], how[48];
     bool quick = live_now(l) - m->started_ns < (int64_t)LIVE_QUICK_MS * 1000000;
 
+    run_child_last_words(&m->child, words, sizeof(words));
+    if (signum != 0) {
+        (void)snprintf(how, sizeof(how), "by signal %d", signum);
+        live_event(l, "killed", m->name, "%s", how);
+    } else {
+        (void)snprintf(how, sizeof(how), "with status %d", (int)status);
+        live_event(l, "ended", m->name, "%s: %.240s", how, words);
+    }
     l->result->kills++;
     m->quick = quick ? m->quick + 1 : 0;
-    live_event(l, "killed", m->name, "by signal %d", signum);
     if (m->quick >= LIVE_QUICK_MAX) {
-        run_child_last_words(&m->child, words, sizeof(words));
         live_add_words(m, words, told, sizeof(told));
-        live_fail(l, "%s was killed %u times in a row, by signal %d at last%s", m->name, m->quick,
-                  signum, told);
+        live_fail(l, "%s %s %u times in a row, %s at last%s", m->name,
+                  signum != 0 ? "was killed" : "ended", m->quick, how, told);
         return;
     }
     loop_timer_start_in(&m->timer,
@@ -473,8 +491,8 @@ static void live_ended(struct live_member *m, int64_t status, int signum)
     struct live *l = m->live;
     char words[320], told[LIVE_TOLD_BYTES];
 
-    if (signum != 0) {
-        live_killed(m, signum);
+    if (signum != 0 || status == LIVE_TRY_AGAIN) {
+        live_killed(m, status, signum);
         return;
     }
     run_child_last_words(&m->child, words, sizeof(words));
@@ -483,6 +501,29 @@ static void live_ended(struct live_member *m, int64_t status, int signum)
     }
     live_add_words(m, words, told, sizeof(told));
     live_fail(l, "%s ended with status %" PRId64 "%s", m->name, status, told);
+}
+
+/* Sites may still share what workers added when these have left. */
+static enum live_phase live_needed_until(const struct live_member *m)
+{
+    return m->server ? LIVE_CLOSING : LIVE_LEAVING;
+}
+
+/* A server that was told to stop did not write its last checkpoint: the model is not whole. */
+static void live_unsaved(struct live_member *m, int64_t status, int signum)
+{
+    struct live *l = m->live;
+    char words[320], told[LIVE_TOLD_BYTES], how[48];
+
+    if (l->f->checkpoint.every == 0 || l->failed) {
+        return;
+    }
+    (void)snprintf(how, sizeof(how),
+                   signum != 0 ? "was ended by signal %d" : "ended with status %d",
+                   signum != 0 ? signum : (int)status);
+    run_child_last_words(&m->child, words, sizeof(words));
+    live_add_words(m, words, told, sizeof(told));
+    live_set_failed(l, "%s %s before its last checkpoint was whole%s", m->name, how, told);
 }
 
 void live_died(struct live_member *m, int64_t status, int signum)
@@ -497,8 +538,10 @@ void live_died(struct live_member *m, int64_t status, int signum)
     }
     if (m->done) {
         live_event(l, "left", m->name, "%s", "");
-    } else if (l->phase < LIVE_LEAVING && !l->moving) {
+    } else if (l->phase < live_needed_until(m) && !l->moving) {
         live_ended(m, status, signum);
+    } else if (m->server && l->phase == LIVE_CLOSING && (status != 0 || signum != 0)) {
+        live_unsaved(m, status, signum);
     }
     if (l->moving && l->phase == LIVE_STARTING && !live_any(l->servers, l->f->servers_count)) {
         live_begin(l);
@@ -531,7 +574,7 @@ void live_timer(struct loop_timer *timer, void *user)
         m->stopped = false;
         live_signal(m, SIGCONT);
         live_event(m->live, "continued", m->name, "%s", "");
-    } else if (!live_runs(m) && m->live->phase < LIVE_LEAVING) {
+    } else if (!live_runs(m) && m->live->phase < live_needed_until(m)) {
         m->live->result->restarts += m->bound || m->joined;
         live_start_or_fail(m);
     }

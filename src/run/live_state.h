@@ -19,7 +19,8 @@ enum {
     LIVE_QUICK_MS = 2000, /* If it ran for less, it was killed before it got anywhere; */
     LIVE_QUICK_MAX = 5,   /* so many times in a row end the run. */
     LIVE_PORT_TRIES = 30,
-    LIVE_REFUSED = 77, /* The exit status of who may not do what was asked. */
+    LIVE_TRY_AGAIN = 75, /* The exit status of who got no memory, descriptor or thread. */
+    LIVE_REFUSED = 77,   /* The exit status of who may not do what was asked. */
 };
 
 enum live_phase {

@@ -714,3 +714,13 @@ def test_the_jobs_are_listed(strait):
 
 def test_a_member_of_nobody_does_not_run(strait):
     assert "the parent is gone" in strait.fails(1, "STRAIT-0301", "tied", "1", "--", "/bin/true")
+
+
+def test_a_server_without_its_last_checkpoint_fails_the_run(small):
+    run = Run(small, *LONG, "--set", "checkpoint.every=500")
+    run.reach(300)
+    resource.prlimit(run.member("s0"), resource.RLIMIT_NOFILE, (5, 4096))
+    summary = run.end(1)
+    assert summary is None or summary["end"] == "failed"
+    assert "s0 ended with status 1 before its last checkpoint was whole" in run.err
+    assert "Too many open files" in run.err or "STRAIT-0124" in run.err

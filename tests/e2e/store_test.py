@@ -3,7 +3,10 @@
 import ast
 import json
 import os
+import resource
+import signal
 import struct
+import time
 
 import pytest
 
@@ -182,3 +185,40 @@ def test_checkpoints_are_made_while_training_goes_on(strait, site):
     listed = until(newest)
     assert len(listed) <= 3 and all(c["whole"] for c in listed)
     server.stop()
+
+
+def without_descriptors(server):
+    """It can open nothing any more; returns what undoes that."""
+    before = resource.prlimit(server.child.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(server.child.pid, resource.RLIMIT_NOFILE, (5, before[1]))
+    return lambda: resource.prlimit(server.child.pid, resource.RLIMIT_NOFILE, before)
+
+
+def test_the_last_checkpoint_is_tried_again_while_the_store_fails(strait, site):
+    server = site.server("--workers", "1", "--store", "ck", "--checkpoint-every", "1000")
+    worker = site.worker(server.first, "w0", 0)
+    worker.join()
+    worker.do("rounds 3 model 1")
+    worker.do("read model")
+    mend = without_descriptors(server)
+    server.child.send_signal(signal.SIGTERM)
+    server.says("checkpoint .* failed: Too many open files; attempt 2")
+    mend()
+    assert server.event() == {"schema": 1, "event": "stopped", "clock": 3}
+    assert server.child.wait(30) == 0
+    strait.ok("store", "export", "model", "--store", "ck", "-o", "m.npy")
+    _, values = load_npy((strait.folder / "m.npy").read_bytes())
+    assert set(values) == {3.0}
+
+
+def test_a_last_checkpoint_that_cannot_be_written_is_an_error(site):
+    server = site.server("--workers", "1", "--store", "ck", "--checkpoint-every", "1000")
+    worker = site.worker(server.first, "w0", 0)
+    worker.join()
+    worker.do("rounds 3 model 1")
+    without_descriptors(server)
+    started = time.monotonic()
+    server.child.send_signal(signal.SIGTERM)
+    assert server.child.wait(60) == 1
+    assert time.monotonic() - started > 10
+    assert "STRAIT-0124" in server.said() and "Too many open files" in server.said()
