@@ -110,7 +110,8 @@ static enum cli_exit watch_start(struct watch *w, const struct net_address *at)
         rc = loop_signal_create(loop, SIGTERM, watch_signal, w, &w->terminated);
     }
     if (rc != OK) {
-        return cli_error(w->ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot start: %s", cli_error_start(rc));
+        return cli_error(w->ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot start: %s",
+                         cli_error_start(rc));
     }
     rc = net_endpoint_listen(w->member.endpoint, w->member.transport, at, &bound, &text);
     if (rc != OK) {

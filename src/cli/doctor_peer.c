@@ -231,7 +231,8 @@ static enum cli_exit call_run(struct call *c, const struct net_address *to)
         rc = net_endpoint_dial(c->member.endpoint, c->member.transport, to, 1, &c->peer);
     }
     if (rc != OK) {
-        return cli_error(c->d->ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot start: %s", cli_error_start(rc));
+        return cli_error(c->d->ctx, CLI_ERROR_NO_MEMORY, NULL, "cannot start: %s",
+                         cli_error_start(rc));
     }
     loop_timer_start_in(&c->limit, cli_number(c->d->ctx, "timeout") * 1000);
     while (!c->over) {
