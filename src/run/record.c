@@ -204,7 +204,7 @@ bool run_record_waits(const struct run_record *r)
 static void record_end_waiting(struct run_record *r)
 {
     for (int i = 0; i < RECORD_STREAMS; i++) {
-        record_write(r, i);
+        record_write(r, (enum record_stream)i);
         if (r->waiting[i].size > 0) {
             errno = ENOSPC;
             (void)record_fail(r, record_names[i]);
