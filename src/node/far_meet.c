@@ -168,7 +168,8 @@ void node_meet_again(struct node_fars *set)
             f->in_agreed = false;
             node_far_look(f);
         }
-        if (f->out != NULL && net_peer_is_up(f->out)) {
+        /* A session that has agreed is not greeted again when its connection is back. */
+        if (f->out != NULL && (f->out_agreed || net_peer_is_up(f->out))) {
             node_meet_say(f);
         }
         set->events->known(f, set->user);
