@@ -185,6 +185,11 @@ struct net_peer_stats {
 
 void net_peer_stats(struct net_peer *peer, struct net_peer_stats *out);
 
+/* The lowest clock of the frames after number @sequence that the peer has not acknowledged and that
+ * @wanted selects; UINT64_MAX: there are none. Also while the session is reported as lost. */
+uint64_t net_peer_unacked_clock_min(const struct net_peer *peer, uint64_t sequence,
+                                    bool (*wanted)(const struct wire_header *header));
+
 /* For the owner's own data. */
 void *net_peer_user(const struct net_peer *peer);
 void net_peer_set_user(struct net_peer *peer, void *user);

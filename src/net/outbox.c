@@ -245,6 +245,21 @@ bool net_outbox_report(struct net_outbox *o, struct wire_header *out)
     return false;
 }
 
+uint64_t net_outbox_clock_min(const struct net_outbox *o, uint64_t sequence,
+                              bool (*wanted)(const struct wire_header *header))
+{
+    uint64_t min = UINT64_MAX;
+
+    for (uint64_t q = (sequence > o->base ? sequence : o->base) + 1; q < o->next; q++) {
+        const struct net_outbox_entry *e = net_outbox_at(o, q);
+
+        if (!e->done && e->header.clock < min && wanted(&e->header)) {
+            min = e->header.clock;
+        }
+    }
+    return min;
+}
+
 bool net_outbox_roomy(const struct net_outbox *o)
 {
     return net_outbox_frames(o) <= o->frames_max / 2 && o->bytes <= o->bytes_max / 2;

@@ -97,6 +97,11 @@ static inline uint64_t net_outbox_bytes(const struct net_outbox *o)
     return o->bytes;
 }
 
+/* The lowest clock of the frames after @sequence that are not acknowledged and that @wanted
+ * selects; UINT64_MAX: there are none. */
+uint64_t net_outbox_clock_min(const struct net_outbox *o, uint64_t sequence,
+                              bool (*wanted)(const struct wire_header *header));
+
 /* True while at most half of it is in use. */
 bool net_outbox_roomy(const struct net_outbox *o);
 

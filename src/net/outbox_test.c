@@ -21,6 +21,7 @@ struct model_frame {
     uint32_t body_bytes;
     uint8_t slot;
     uint8_t priority;
+    uint64_t clock;
     bool sent;     /* Ever. */
     bool on_wire;  /* On the connection that its slot has now. */
     bool received; /* The other end said so when it connected. */
@@ -87,6 +88,24 @@ static uint64_t model_bytes(void)
     return bytes;
 }
 
+static bool is_of_an_odd_chunk(const struct wire_header *header)
+{
+    return header->chunk % 2 == 1;
+}
+
+static void model_compare_clocks(void)
+{
+    uint64_t after = m.base + rng_below(&m.rng, 4);
+    uint64_t min = UINT64_MAX;
+
+    for (uint64_t s = m.base + 1; s <= m.last; s++) {
+        if (s > after && !m.frames[s].acked && s % 2 == 1 && m.frames[s].clock < min) {
+            min = m.frames[s].clock;
+        }
+    }
+    assert_int_equal(net_outbox_clock_min(&m.box, after, is_of_an_odd_chunk), min);
+}
+
 /* Everything that can be asked, and that each body is held exactly until it is acknowledged. */
 static void model_compare(void)
 {
@@ -101,6 +120,7 @@ static void model_compare(void)
     assert_int_equal(net_outbox_roomy(&m.box),
                      m.last - m.base <= FRAMES_MAX / 2 && model_bytes() <= BYTES_MAX / 2);
     assert_int_equal(bodies_held(m.pool), bodies);
+    model_compare_clocks();
 }
 
 static void model_add(void)
@@ -109,8 +129,10 @@ static void model_add(void)
         .body_bytes = (uint32_t)(rng_chance(&m.rng, 200000) ? 0 : rng_below(&m.rng, 200)),
         .slot = (uint8_t)rng_below(&m.rng, SLOTS),
         .priority = (uint8_t)rng_below(&m.rng, NET_PRIORITIES),
+        .clock = rng_below(&m.rng, 50),
     };
-    struct wire_header header = {.body_bytes = f.body_bytes, .chunk = (uint32_t)m.last + 1};
+    struct wire_header header = {
+        .body_bytes = f.body_bytes, .chunk = (uint32_t)m.last + 1, .clock = f.clock};
     bool full = m.last - m.base >= FRAMES_MAX ||
                 model_bytes() + WIRE_HEADER_BYTES + f.body_bytes > BYTES_MAX;
     enum err rc;

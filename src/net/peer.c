@@ -735,6 +735,12 @@ void net_peer_stats(struct net_peer *p, struct net_peer_stats *out)
     }
 }
 
+uint64_t net_peer_unacked_clock_min(const struct net_peer *p, uint64_t sequence,
+                                    bool (*wanted)(const struct wire_header *header))
+{
+    return net_outbox_clock_min(&p->outbox, sequence, wanted);
+}
+
 void *net_peer_user(const struct net_peer *p)
 {
     return p->user;

@@ -314,9 +314,10 @@ void node_deliver_advance(struct node_lane *l)
     }
 }
 
-/* Notices are best effort: if there is no room now, the worker asks again and is told then. */
-void node_deliver_late(struct node_session *s, const struct wire_header *about, int reason,
-                       uint64_t open_clock)
+/* A worker that does not know that it is out would wait for ever: without room for the notice, its
+ * frame is refused later. */
+enum err node_deliver_late(struct node_session *s, const struct wire_header *about, int reason,
+                           uint64_t open_clock)
 {
     struct node_lane *l = s->lane;
     struct wire_late_notice notice = {.table = about->table,
@@ -324,20 +325,25 @@ void node_deliver_late(struct node_session *s, const struct wire_header *about, 
                                       .clock = about->clock,
                                       .reason = (enum wire_late)reason,
                                       .open_clock = open_clock};
+    bool member = reason != WIRE_LATE_NOT_MEMBER;
     struct buf *frame;
+    enum err rc = OK;
 
-    obs_counter_add(l->counters.refused[reason], 1);
-    if (s->told && (reason == WIRE_LATE_NOT_MEMBER)) {
-        return;
+    if (member || !s->told) {
+        rc = wire_late_encode(l->pool, &notice, &frame);
+        if (rc == OK) {
+            rc = net_peer_send_sealed(s->peer, NET_DATA, frame);
+            if (rc != OK) {
+                buf_unref(frame);
+            }
+            s->notices += rc == OK;
+        }
     }
-    if (wire_late_encode(l->pool, &notice, &frame) != OK) {
-        return;
+    if (rc == OK) {
+        obs_counter_add(l->counters.refused[reason], 1);
+        s->told = s->told || !member;
     }
-    if (net_peer_send_sealed(s->peer, NET_DATA, frame) == OK) {
-        s->notices++;
-    } else {
-        buf_unref(frame);
-    }
+    return rc;
 }
 
 /* The worker knows what was refused: now it may forget it. */

@@ -99,8 +99,9 @@ static void node_exec_expire(struct node_lane *l, const struct sync_action *a)
         l->by_rank[a->member] = NULL;
         node_tree_gone(l, a->member);
         s->state = NODE_OUT;
-        node_deliver_late(s, &about, WIRE_LATE_NOT_MEMBER, a->clock + 1);
-        s->told = true;
+        if (node_deliver_late(s, &about, WIRE_LATE_NOT_MEMBER, a->clock + 1) != OK) {
+            net_peer_close(s->peer, "no room to say that it missed the deadline");
+        }
     }
     if (l->copies_wait) {
         loop_task_post(&l->drain);

@@ -282,16 +282,24 @@ struct node_lane {
     /* After a restart. */
     bool restoring;
     uint64_t restored_number;                 /* Of the checkpoint; 0: there was none. */
-    uint64_t restored_clock;                  /* All that is up to here is in. */
+    uint64_t restored_clock;                  /* All that is up to here is in, */
+    uint64_t resumed_clock;                   /* with what workers' copies had. */
     uint32_t restored_members;                /* So many must come back at least. */
     uint64_t expected[SYNC_MEMBERS_MAX / 64]; /* And these, as those who are back know. */
     uint64_t holders[SYNC_MEMBERS_MAX / 64];  /* Who came back with a copy, and lives. */
     bool roster;                              /* The checkpoint says who was in. */
     bool patience_long;                       /* They get the time of a deadline. */
     int64_t patience_until_ns;                /* 0: it is over. */
+    bool patience_idle;                       /* It begins when somebody comes. */
     bool patience_over;
     bool copyless; /* Those who have copies do not answer: there is nothing to go on from. */
     uint64_t restored_incarnation[SYNC_MEMBERS_MAX];
+    /* By rank: the process that asked to join last, and the last of its clocks whose updates are
+     * all in; zero: none is known. */
+    struct {
+        uint64_t incarnation;
+        uint64_t clock;
+    } counted[SYNC_MEMBERS_MAX];
     struct node_restored *restored;
     uint64_t *contained; /* By chunk and rank. */
     uint32_t restored_count;
@@ -384,8 +392,8 @@ void node_deliver_flush(struct node_session *s); /* Chunks it must get whole, th
 /* Chunks that have changed, or also those that have not. */
 void node_deliver_all_dirty(struct node_session *s, bool unchanged);
 void node_deliver_mark(struct node_session *s, uint32_t chunk, bool dirty);
-void node_deliver_late(struct node_session *s, const struct wire_header *about, int reason,
-                       uint64_t open_clock);
+MUST_USE enum err node_deliver_late(struct node_session *s, const struct wire_header *about,
+                                    int reason, uint64_t open_clock);
 void node_deliver_late_acked(struct node_session *s);
 
 /* Whose updates are in the chunk, in the order of ranks. Returns how many. */
@@ -464,9 +472,10 @@ MUST_USE enum err node_restore_skip(struct node_lane *l, struct err_text *text);
 MUST_USE enum err node_restore_room(struct node_lane *l); /* For all chunks. */
 MUST_USE enum err node_restore_begin(struct node_lane *l);
 void node_restore_expected(struct node_lane *l); /* Somebody knew an earlier life of the lane. */
-void node_restore_look(struct node_lane *l); /* Somebody came, offered or left. */
+void node_restore_look(struct node_lane *l);     /* Somebody came, offered or left. */
 /* A worker asks to join, and goes on where it was or not. */
 void node_restore_holder(struct node_lane *l, uint32_t rank, bool resuming);
+void node_restore_joined(struct node_lane *l); /* A worker asks to be let in. */
 void node_restore_end(struct node_lane *l);
 void node_restore_forget(struct node_lane *l);
 

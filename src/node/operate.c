@@ -211,10 +211,28 @@ static enum err operate_site(struct node_session *s, uint32_t call, const json_t
 
 /* Membership. */
 
+/* What a worker is told when it is admitted. With checkpoints it learns which of its clocks are in,
+ * since it gives up what was not acknowledged unless it resumes. */
+static enum err operate_joined(struct node_session *s, uint64_t clock, bool resumed)
+{
+    struct node_lane *l = s->lane;
+    json_t *answer = json_pack("{s:I, s:b, s:I}", "clock", (json_int_t)clock, "resumed",
+                               (int)resumed, "window", (json_int_t)s->window_bytes);
+
+    if (l->ack == NODE_ACK_STORED) {
+        (void)json_object_set_new(answer, "counted",
+                                  json_integer((json_int_t)l->counted[s->rank].clock));
+    }
+    if (s->too_late) {
+        (void)json_object_set_new(answer, "restored", json_integer((json_int_t)l->resumed_clock));
+        s->too_late = false;
+    }
+    return node_operate_answer(s, NODE_OP_JOIN, s->join_call, answer);
+}
+
 void node_operate_admitted(struct node_session *s, uint64_t clock, bool resumed)
 {
     struct node_lane *l = s->lane;
-    json_t *answer;
 
     s->state = NODE_IN;
     s->left_in = false;
@@ -237,13 +255,7 @@ void node_operate_admitted(struct node_session *s, uint64_t clock, bool resumed)
     }
     node_lane_trace(l, "worker %u is in from clock %" PRIu64 "%s", s->rank, clock,
                     resumed ? ", resumed" : "");
-    answer = json_pack("{s:I, s:b, s:I}", "clock", (json_int_t)clock, "resumed", (int)resumed,
-                       "window", (json_int_t)s->window_bytes);
-    if (s->too_late) {
-        (void)json_object_set_new(answer, "counted", json_integer((json_int_t)l->restored_clock));
-        s->too_late = false;
-    }
-    if (node_operate_answer(s, NODE_OP_JOIN, s->join_call, answer) != OK) {
+    if (operate_joined(s, clock, resumed) != OK) {
         net_peer_close(s->peer, "no room for an answer");
     }
     if (!resumed) {
@@ -283,6 +295,19 @@ void node_operate_newcomers(struct node_lane *l)
     CHECK(node_exec(l, &go_on, NULL, NULL) == OK); /* Some may have waited for others to come. */
 }
 
+/* Another process than the last one with this rank: the checkpoint may know it. */
+static void operate_counted(struct node_session *s)
+{
+    struct node_lane *l = s->lane;
+    uint64_t incarnation = net_peer_incarnation(s->peer);
+
+    if (l->counted[s->rank].incarnation != incarnation) {
+        l->counted[s->rank].incarnation = incarnation;
+        l->counted[s->rank].clock =
+            l->restored_incarnation[s->rank] == incarnation ? l->restored_clock : 0;
+    }
+}
+
 static enum err operate_take_place(struct node_session *s, uint64_t rank, struct err_text *text)
 {
     struct node_lane *l = s->lane;
@@ -302,6 +327,8 @@ static enum err operate_take_place(struct node_session *s, uint64_t rank, struct
     s->rank = (uint32_t)rank;
     l->by_rank[rank] = s;
     s->state = NODE_ASKED;
+    operate_counted(s);
+    node_restore_joined(l);
     return OK;
 }
 
@@ -403,11 +430,8 @@ static bool operate_resumes(struct node_session *s, uint64_t acked)
  * but did not acknowledge it, so it came here too. */
 static enum err operate_resumed_again(struct node_session *s, uint32_t call)
 {
-    uint64_t clock = sync_member_clock(&s->lane->sync, s->rank) + 1;
-
-    return node_operate_answer(s, NODE_OP_JOIN, call,
-                               json_pack("{s:I, s:b, s:I}", "clock", (json_int_t)clock, "resumed",
-                                         1, "window", (json_int_t)s->window_bytes));
+    s->join_call = call;
+    return operate_joined(s, sync_member_clock(&s->lane->sync, s->rank) + 1, true);
 }
 
 /* A new member, when it may be let in. @begun: it says that the site has begun. */
@@ -483,7 +507,7 @@ static enum err operate_join(struct node_session *s, uint32_t call, uint64_t seq
     s->since = resume ? UINT64_MAX : sequence; /* Nothing counts before it is resumed. */
     s->again = json_is_true(json_object_get(fields, "again"));
     s->resuming = resuming;
-    s->too_late = resume && !s->resuming && l->ack == NODE_ACK_STORED;
+    s->too_late = resume && !s->resuming;
     node_restore_holder(l, (uint32_t)rank, resuming);
     if (s->resuming) {
         s->resume_clock = clock;

@@ -16,6 +16,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { RESTORE_LATE_MS = 500 };
+
 static size_t restore_at(uint32_t chunk, uint32_t rank)
 {
     return (size_t)chunk * SYNC_MEMBERS_MAX + rank;
@@ -95,10 +97,48 @@ static uint32_t restore_missing(const struct node_lane *l)
     return missing;
 }
 
+/* Has no worker asked to join? */
+static bool restore_nobody(const struct node_lane *l)
+{
+    LIST_FOREACH (link, &l->sessions) {
+        if (LIST_ENTRY(link, struct node_session, link)->state == NODE_ASKED) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void restore_wait(struct node_lane *l, int64_t ns)
+{
+    l->patience_idle = false;
+    l->patience_until_ns = loop_now_ns(l->config.loop) + ns;
+    loop_timer_start_in(&l->restore_timer, ns);
+}
+
+void node_restore_joined(struct node_lane *l)
+{
+    if (l->restoring && l->patience_idle) {
+        restore_wait(l, l->config.restore_ns);
+    }
+}
+
 static void restore_timeout(struct loop_timer *timer, void *user)
 {
     struct node_lane *l = user;
     int64_t deadline_ns = l->config.site.sync.deadline_ns;
+
+    (void)timer;
+    if (loop_now_ns(l->config.loop) - l->patience_until_ns > (int64_t)RESTORE_LATE_MS * 1000000) {
+        /* This process was stopped itself: the workers get their time after that. */
+        restore_wait(l, l->config.restore_ns);
+        return;
+    }
+    if (restore_nobody(l) && l->fars == NULL) {
+        /* Nobody is kept waiting, and whoever comes may have more than the checkpoint. */
+        l->patience_idle = true;
+        l->patience_until_ns = 0;
+        return;
+    }
 
     if (!l->patience_long && deadline_ns > 0 && l->fars == NULL && !restore_any_resumes(l) &&
         restore_missing(l) > 0) {
@@ -106,8 +146,7 @@ static void restore_timeout(struct loop_timer *timer, void *user)
          * kept waiting who was at work, and the others take as long as programs take to start.
          * Other sites would be kept waiting, and some workers may have finished for good. */
         l->patience_long = true;
-        l->patience_until_ns = loop_now_ns(l->config.loop) + deadline_ns;
-        loop_timer_start_in(timer, deadline_ns);
+        restore_wait(l, deadline_ns);
         return;
     }
     node_lane_trace(l, "goes on with those who came back");
@@ -148,8 +187,7 @@ enum err node_restore_begin(struct node_lane *l)
                                   ? l->config.site.sync.members_min
                                   : UINT32_MAX; /* Not known: wait all the time. */
         l->patience_long = false;
-        l->patience_until_ns = loop_now_ns(l->config.loop) + l->config.restore_ns;
-        loop_timer_start_in(&l->restore_timer, l->config.restore_ns);
+        restore_wait(l, l->config.restore_ns);
         node_lane_trace(l, "waits for workers to come back");
     }
     return rc;
@@ -539,7 +577,8 @@ static void restore_mark(struct node_session *s)
 
     node_deliver_all_dirty(s, true);
     for (uint32_t c = 0; c < s->offered_count; c++) {
-        if (s->offered[c] >= l->restored[c].version) {
+        /* Of what was in no round it may have something else than the beginning. */
+        if (s->offered[c] > 0 && s->offered[c] >= l->restored[c].version) {
             node_deliver_mark(s, c, false);
         }
     }
@@ -575,6 +614,8 @@ void node_restore_end(struct node_lane *l)
     l->fresh = false;
     sync_restart(&l->sync);
     restore_versions(l);
+    l->resumed_clock =
+        l->config.site.sync.policy->rounds ? sync_version(&l->sync) : l->restored_clock;
     LIST_FOREACH (link, &l->sessions) {
         struct node_session *s = LIST_ENTRY(link, struct node_session, link);
 

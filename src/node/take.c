@@ -24,12 +24,11 @@ static enum err node_take_later(struct node_session *s)
 static enum err node_take_refused(struct node_session *s, const struct wire_header *header,
                                   int reason, uint64_t open_clock)
 {
+    if (node_deliver_late(s, header, reason, open_clock) != OK) {
+        return node_take_later(s);
+    }
     node_lane_trace(s->lane, "refuses a frame of worker %u for clock %" PRIu64 ": %s", s->rank,
                     header->clock, wire_late_name((enum wire_late)reason));
-    node_deliver_late(s, header, reason, open_clock);
-    if (reason == WIRE_LATE_NOT_MEMBER) {
-        s->told = true;
-    }
     if (s->lane->ack != NODE_ACK_TAKEN && s->notices > 0 &&
         node_claim_room(s, header->sequence) == OK) {
         /* If this lane dies before the notice arrives, the worker must send the frame again. */
@@ -277,6 +276,9 @@ static enum err node_take_clock(struct node_session *s, const struct node_item *
     }
     if (event.clock != 0 && verdict.type == SYNC_REFUSE) {
         return node_take_verdict(s, item->header, &verdict);
+    }
+    if (s->rank != NODE_RANK_ANY && event.clock > l->counted[s->rank].clock) {
+        l->counted[s->rank].clock = event.clock;
     }
     if (l->ack == NODE_ACK_STORED && clock.clock > l->saved_clock) {
         node_claim_make(s, item->header->sequence, TABLE_STORE_NONE, clock.clock, &l->clock_claims);

@@ -172,9 +172,10 @@ static void worker_acked(struct net_peer *peer, const struct wire_header *header
     }
     if (header->type == WIRE_PULL || header->type == WIRE_ROWS_PULL) {
         k->pulls_unacked--;
-    } else if (header->type == WIRE_CLOCK && header->sequence > k->acked_from &&
+    } else if (header->type == WIRE_CLOCK && header->sequence > k->in_after &&
                header->clock > k->acked) {
         k->acked = header->clock;
+        k->risk_first = UINT64_MAX; /* A checkpoint of a later clock has all before it. */
     }
 }
 

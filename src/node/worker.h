@@ -171,8 +171,8 @@ uint64_t node_worker_clock_now(const struct node_worker *w); /* Being computed; 
 const struct node_site *
 node_worker_site(const struct node_worker *w); /* NULL before it is known. */
 uint64_t node_worker_rebases(const struct node_worker *w);
-/* The first clock of this worker that a restarted lane does not have and will not get any more, of
- * all rebases since the last call; 0: none is known. */
+/* Updates of this worker from this clock on may be lost: a lane admitted it anew, or restarted, and
+ * does not have all that the worker has given up. Since the last call; 0: none is known. */
 uint64_t node_worker_lost_from(struct node_worker *w);
 /* Elements that kept their value, because an addition here would have made them infinite. */
 uint64_t node_worker_nonfinite(const struct node_worker *w);

@@ -143,6 +143,18 @@ enum err node_copy_broadcast(struct node_link *k, const struct net_frame *frame)
     return rc;
 }
 
+/* A chunk that the lane said it would send whole is here: a table may be open now. */
+static void copy_have(struct node_link *k, struct node_copy *c, uint16_t table)
+{
+    struct node_worker *w = k->worker;
+
+    if ((table & WIRE_TABLE_PLANE) == 0) {
+        w->tables[table]->changed[k->number].have += !c->have;
+        c->have = true;
+        node_worker_progress(w);
+    }
+}
+
 enum err node_copy_snapshot(struct node_link *k, const struct net_frame *frame)
 {
     struct node_worker *w = k->worker;
@@ -168,7 +180,9 @@ enum err node_copy_snapshot(struct node_link *k, const struct net_frame *frame)
     }
     copy_pass(k, c, frame);
     if (in.chunk.clock < c->version) {
-        return OK; /* What a worker sees never goes back (I4). */
+        /* What a worker sees never goes back (I4). Sums that came by a tree were faster. */
+        copy_have(k, c, in.chunk.table);
+        return OK;
     }
     to = table == in.chunk.table ? table_store_values(w->copy, index)
                                  : table_store_state(w->copy, index);
@@ -181,9 +195,7 @@ enum err node_copy_snapshot(struct node_link *k, const struct net_frame *frame)
             return rc;
         }
         c->version = in.chunk.clock;
-        w->tables[table]->changed[k->number].have += !c->have;
-        c->have = true;
-        node_worker_progress(w);
+        copy_have(k, c, table);
     }
     memcpy(to, in.chunk.payload, in.chunk.payload_bytes);
     copy_came(k);
@@ -370,12 +382,13 @@ enum err node_copy_asked(struct node_link *k, const struct net_frame *frame)
 }
 
 /* The lane counts us as new: it will say anew what its chunks are, and what is cached of them may
- * have updates in it that do not count. */
-void node_copy_reset(struct node_link *k)
+ * have updates in it that do not count. The copy has only what the lane had closed: until it is
+ * replaced, the @same process of the lane may be restored from it if it dies. */
+void node_copy_reset(struct node_link *k, bool same)
 {
     struct node_worker *w = k->worker;
 
-    for (uint32_t i = 0; w->copy != NULL && i < w->copies_count; i++) {
+    for (uint32_t i = 0; !same && w->copy != NULL && i < w->copies_count; i++) {
         if (copy_is_on(k, i)) {
             w->copies[i].version = 0;
         }

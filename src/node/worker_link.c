@@ -46,6 +46,8 @@ enum err node_link_create(struct node_worker *w, uint32_t number, const struct n
     k->address = *address;
     list_init(&k->calls);
     list_init(&k->requests);
+    k->risk_first = UINT64_MAX;
+    k->restored = UINT64_MAX;
     k->up_ns = loop_now_ns(w->config.loop);
     rc = loop_timer_init(&k->redial, w->config.loop, link_redial, k);
     if (rc != OK) {
@@ -274,6 +276,7 @@ void node_link_ask_site(struct node_link *k)
     if (node_link_call(k, NODE_OP_SITE, fields, link_site_known, NULL) != OK) {
         w->site_asked = false;
         node_worker_notice(w, "no memory to ask for the site");
+        loop_timer_start_in(&w->poll, (int64_t)WORKER_POLL_MS * 1000000); /* Again then. */
     }
 }
 
@@ -303,18 +306,83 @@ static void link_refused(struct node_link *k, enum err rc, const char *text)
     }
 }
 
+/* Updates and ends of clocks: what a worker loses if it gives them up. */
+static bool link_is_update(const struct wire_header *header)
+{
+    return header->type == WIRE_PUSH || header->type == WIRE_ROWS_PUSH ||
+           header->type == WIRE_CLOCK;
+}
+
+/* The worker will join anew: what was not acknowledged until now may be lost, and what it sends
+ * before it is admitted. */
+static void link_give_up(struct node_link *k)
+{
+    const struct node_worker *w = k->worker;
+    uint64_t first = net_peer_unacked_clock_min(k->peer, k->asked_after, link_is_update);
+
+    if (w->in) {
+        first = w->clock < first ? w->clock : first;
+        k->risk_first = first < k->risk_first ? first : k->risk_first;
+    }
+}
+
+static void link_lost_from(struct node_link *k, uint64_t clock)
+{
+    struct node_worker *w = k->worker;
+
+    if (w->lost_from == 0 || clock < w->lost_from) {
+        w->lost_from = clock;
+    }
+}
+
+/* Admitted anew by a lane that has all of this worker up to clock @counted. */
+static void link_rejoined(struct node_link *k, uint64_t counted)
+{
+    uint64_t first = k->risk_first;
+
+    if (first != UINT64_MAX) {
+        first = counted >= first ? counted + 1 : first;
+    }
+    if (k->restored != UINT64_MAX) {
+        /* More may have been acknowledged than the lane has now. */
+        uint64_t gone = k->restored < k->entry ? k->entry : k->restored + 1;
+
+        first = gone < first ? gone : first;
+    }
+    if (first != UINT64_MAX) {
+        link_lost_from(k, first);
+    }
+    k->restored = UINT64_MAX;
+    k->risk_last = counted;
+    if (counted < k->risk_first) {
+        k->risk_first = UINT64_MAX;
+    }
+}
+
+/* The lane restarted and goes on from a checkpoint that has all of this worker up to @counted. What
+ * the worker has not given up before it sends again. */
+static void link_resumed(struct node_link *k, uint64_t counted)
+{
+    if (k->risk_first != UINT64_MAX && counted < k->risk_last) {
+        link_lost_from(k, counted < k->risk_first ? k->risk_first : counted + 1);
+    }
+    k->risk_first = UINT64_MAX;
+}
+
 static void link_joined(struct node_call *call, enum err rc, const json_t *fields,
                         const struct err_text *text)
 {
     struct node_link *k = call->on;
     struct node_worker *w = k->worker;
     bool resumed = json_is_true(json_object_get(fields, "resumed"));
-    uint64_t entry, window;
+    struct net_peer_stats stats;
+    uint64_t entry, window, counted;
 
     if (!w->want_in) {
         return; /* We have left meanwhile, and said so. */
     }
     if (rc == OK && (!node_json_u64(fields, "clock", INT64_MAX, 1, &entry) ||
+                     !node_json_u64(fields, "counted", INT64_MAX, 0, &counted) ||
                      !node_json_u64(fields, "window", INT64_MAX, LIMIT_WINDOW_BYTES, &window))) {
         rc = ERR_MALFORMED;
     }
@@ -328,8 +396,9 @@ static void link_joined(struct node_call *call, enum err rc, const json_t *field
     }
     k->joins_failed = 0;
     if (k->resuming && !resumed) {
-        k->counted_known = node_json_u64(fields, "counted", INT64_MAX, UINT64_MAX, &k->counted) &&
-                           k->counted != UINT64_MAX;
+        if (!node_json_u64(fields, "restored", INT64_MAX, UINT64_MAX, &k->restored)) {
+            k->restored = UINT64_MAX;
+        }
         /* What was sent meanwhile, in the hope to go on, must not count: ask again as who we are.
          */
         node_link_join(k, false);
@@ -337,20 +406,22 @@ static void link_joined(struct node_call *call, enum err rc, const json_t *field
     }
     net_peer_limit(k->peer, window < LIMIT_WINDOW_BYTES ? window : LIMIT_WINDOW_BYTES);
     k->state = LINK_IN;
+    k->incarnation = net_peer_incarnation(k->peer);
     k->in_ns = loop_now_ns(w->config.loop);
     k->begun = false;
     k->resumable = true;
-    if (!resumed) {
-        k->entry = entry;
-    }
     if (w->in && !resumed) {
         w->rebases++;
-        if (k->counted_known && (w->lost_from == 0 || k->counted + 1 < w->lost_from)) {
-            w->lost_from = k->counted + 1;
-        }
+        link_rejoined(k, counted);
         node_worker_notice(w, "lane %u: in again from clock %" PRIu64, k->number, entry);
+    } else if (resumed) {
+        link_resumed(k, counted);
     }
-    k->counted_known = false;
+    if (!resumed) {
+        net_peer_stats(k->peer, &stats);
+        k->in_after = stats.sent_sequence;
+        k->entry = entry;
+    }
     if (resumed && k->clock_said > 0) {
         node_link_say_clock(k, k->clock_said); /* It may have been lost with the server. */
     } else if (!resumed && k->entry < w->floor) {
@@ -443,13 +514,15 @@ void node_link_join(struct node_link *k, bool resume)
     if (!resume) {
         struct net_peer_stats stats;
 
+        link_give_up(k);
+        node_copy_reset(k, k->incarnation == net_peer_incarnation(k->peer));
         net_peer_stats(k->peer, &stats);
         k->members_known = false;
         k->advanced = 0;
         k->acked = 0;
-        k->acked_from = stats.sent_sequence; /* Those are acknowledged, and dropped. */
+        k->asked_after = stats.sent_sequence;
+        k->in_after = UINT64_MAX; /* What is acknowledged until then was dropped. */
         k->resumable = false;
-        node_copy_reset(k);
     }
     if (node_link_call(k, NODE_OP_JOIN, fields, link_joined, NULL) != OK) {
         /* Ending the session instead would lose what it holds for a lane that restarted. */
@@ -538,6 +611,7 @@ void node_link_lost(struct node_link *k, const char *text)
     node_worker_notice(k->worker, "lane %u is lost: %s", k->number, text);
     (void)snprintf(k->trouble, sizeof(k->trouble), "%s", text);
     node_worker_traffic(k->worker, k->number, &k->sent_bytes, &k->received_bytes);
+    link_give_up(k);
     k->up_ns = net_peer_is_up(k->peer) ? loop_now_ns(k->worker->config.loop) : k->up_ns;
     k->peer = NULL;
     k->state = LINK_AWAY;
@@ -546,7 +620,8 @@ void node_link_lost(struct node_link *k, const char *text)
     k->clock_due = 0;
     k->clock_said = 0;
     k->pulls_unacked = 0;
-    k->acked_from = 0;
+    k->asked_after = 0;
+    k->in_after = 0;
     link_forget_join(k);
     loop_timer_start_in(&k->redial, (int64_t)WORKER_REDIAL_MS * 1000000);
     node_worker_progress(k->worker);

@@ -110,12 +110,19 @@ struct node_link {
     bool reads_due;        /* Some of .requests are to be made again. */
     int64_t asked_ns;      /* When it was asked to let us in. */
     int64_t in_ns;         /* When it did. */
+    uint64_t incarnation;  /* The process of the lane that did. */
     int64_t up_ns;         /* When it was reached last; at first: when we began to try. */
     uint64_t entry;        /* First clock that counts here. */
     uint64_t acked;        /* Last one of these whose end was acknowledged here; zero: none. */
-    uint64_t acked_from;   /* Frames up to this number were sent before we asked to join anew. */
-    uint64_t counted; /* What the lane has of us after a restart, if we cannot go on from there. */
-    bool counted_known;
+    uint64_t asked_after;  /* Frames up to this number were sent before we asked to join anew, */
+    uint64_t in_after;     /* and these before we were let in: some of them were refused. */
+    /* Updates of clocks from .risk_first on may be lost, since the worker joined anew and gave up
+     * what was not acknowledged; UINT64_MAX: none. Those up to .risk_last are in the lane's values,
+     * and lost only if it restarts before its next checkpoint. */
+    uint64_t risk_first;
+    uint64_t risk_last;
+    uint64_t restored; /* The clock of the checkpoint of a lane that is too far for this worker to
+                        * resume; UINT64_MAX: none. */
     uint64_t advanced;
     uint64_t advanced_seen[LIMIT_STREAMS_PER_PEER];
     bool advanced_any;
@@ -334,7 +341,7 @@ void node_copy_offer(struct node_link *k);
 void node_copy_flush(struct node_link *k);
 void node_copy_forget_asked(struct node_link *k);
 uint32_t node_copy_offers(struct node_link *k);
-void node_copy_reset(struct node_link *k);
+void node_copy_reset(struct node_link *k, bool same);
 
 /* Chunks of the copy from @first on, @count of them, are no more: those behind move down. */
 void node_copy_shift(struct node_link *k, uint32_t first, uint32_t count);

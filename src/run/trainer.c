@@ -301,9 +301,10 @@ static void trainer_ended(struct run_trainer *t)
     t->now.ended_ns = trainer_now(t);
     trainer_sifted(t);
     t->now.next = t->ops[0].value;
-    t->now.rebased =
-        t->now.next != t->clock + 1 || node_worker_rebases(t->config.node) != t->rebases;
     lost_from = node_worker_lost_from(t->config.node);
+    t->now.rebased = t->now.next != t->clock + 1 ||
+                     node_worker_rebases(t->config.node) != t->rebases ||
+                     (lost_from > 0 && lost_from <= t->clock);
     t->now.lost_from = lost_from > 0 && lost_from < t->clock ? lost_from : t->clock;
     t->clock = t->now.next;
     if (t->config.events->clock != NULL) {

@@ -225,13 +225,16 @@ static void drill_check(struct drill_worker *w)
 
     if (w->floor_restores != sim_witness_restores(d->witness) || w->floor_rebases != rebases) {
         memset(w->floor, 0, sizeof(w->floor)); /* Going back was announced. */
+        w->known_restores =
+            w->floor_rebases != rebases ? sim_witness_restores(d->witness) : w->known_restores;
         w->floor_restores = sim_witness_restores(d->witness);
         w->floor_rebases = rebases;
     }
     known = w->read_rebases == rebases && w->read_restores == w->floor_restores;
     for (uint32_t t = 0; t < d->tables && known; t++) {
         if (!drill_mixed(d, t)) {
-            w->floor[t] = sim_witness_read(d->witness, t, w->clock, w->floor[t], w->values[t]);
+            w->floor[t] = sim_witness_read(d->witness, t, w->clock, w->floor[t], w->known_restores,
+                                           w->values[t]);
         }
     }
     if (known) {
@@ -258,10 +261,14 @@ static void drill_begin_clock(struct drill_worker *w, uint64_t clock, uint64_t r
 /* Was the worker left out since its clock began? What it had sent may be lost then. */
 static bool drill_left_out(struct drill_worker *w, bool skipped)
 {
-    if (w->rebases == node_worker_rebases(w->worker->node) && !skipped) {
+    uint64_t lost_from = node_worker_lost_from(w->worker->node);
+
+    if (w->rebases == node_worker_rebases(w->worker->node) && !skipped &&
+        (lost_from == 0 || lost_from > w->clock)) {
         return false;
     }
-    sim_witness_dropped(w->drill->witness, w->worker->rank);
+    lost_from = lost_from > 0 && lost_from < w->clock ? lost_from : w->clock;
+    sim_witness_dropped(w->drill->witness, w->worker->rank, lost_from);
     w->drill->rebases++;
     drill_say(w->drill, w->worker->host, "was left out and let in again during clock %" PRIu64,
               w->clock);
@@ -310,6 +317,7 @@ static void drill_went(struct drill_worker *w)
         drill_say(w->drill, w->worker->host, "is in, from clock %" PRIu64, w->ops[0].value);
         w->entered = w->ops[0].value;
         w->in_as = w->worker->incarnation;
+        w->known_restores = sim_witness_restores(w->drill->witness);
         w->rebases = node_worker_rebases(w->worker->node);
         drill_opened(w);
         break;
@@ -378,7 +386,7 @@ static void drill_worker_stop(struct sim_worker *worker, void *user)
 
     loop_timer_deinit(&w->timer);
     sim_event_cancel(w->drill->world, &w->wait);
-    sim_witness_dropped(w->drill->witness, worker->rank);
+    sim_witness_dropped(w->drill->witness, worker->rank, 0);
 }
 
 const struct sim_brain drill_brain = {

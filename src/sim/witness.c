@@ -32,13 +32,19 @@ struct witness_update {
 
 struct witness_version {
     uint64_t version;
+    uint64_t undone; /* By which restore; zero: it was not. */
     float values[SIM_WITNESS_ELEMENTS_MAX];
 };
 
-struct witness_chunk {
-    struct witness_version *versions;
+struct witness_versions {
+    struct witness_version *list;
     uint32_t count;
     uint32_t capacity;
+};
+
+struct witness_chunk {
+    struct witness_versions now;
+    struct witness_versions undone; /* What a worker that does not know of a restore may read. */
     bool down; /* Its lane is; nothing may happen to it before it is restored. */
 };
 
@@ -95,7 +101,8 @@ void sim_witness_destroy(struct sim_witness *w)
         return;
     }
     for (uint32_t i = 0; w->chunks != NULL && i < w->config.tables; i++) {
-        mem_free(w->chunks[i].versions);
+        mem_free(w->chunks[i].now.list);
+        mem_free(w->chunks[i].undone.list);
     }
     mem_free(w->chunks);
     mem_free(w->updates);
@@ -157,9 +164,9 @@ static bool witness_adds(const struct sim_witness *w, uint32_t table)
 /* The values of @version or the last one before it; NULL: as the table began. */
 static const struct witness_version *witness_at(const struct witness_chunk *c, uint64_t version)
 {
-    for (uint32_t i = c->count; i > 0; i--) {
-        if (c->versions[i - 1].version <= version) {
-            return &c->versions[i - 1];
+    for (uint32_t i = c->now.count; i > 0; i--) {
+        if (c->now.list[i - 1].version <= version) {
+            return &c->now.list[i - 1];
         }
     }
     return NULL;
@@ -212,24 +219,25 @@ static void witness_expect(struct sim_witness *w, uint16_t table, uint64_t versi
     }
 }
 
-static struct witness_version *witness_next(struct sim_witness *w, struct witness_chunk *c)
+static struct witness_version *witness_next(struct sim_witness *w, struct witness_versions *v)
 {
-    if (c->count == c->capacity) {
-        uint32_t capacity = c->capacity + WITNESS_GROW;
-        struct witness_version *more = mem_calloc(capacity, sizeof(*more));
+    if (v->count == v->capacity) {
+        struct mem_plan plan = mem_fail_suspend();
+        struct witness_version *more = mem_calloc(v->capacity + WITNESS_GROW, sizeof(*more));
 
+        mem_fail_resume(plan);
         if (more == NULL) {
             witness_say(w, "the witness has no memory");
             return NULL;
         }
-        if (c->count > 0) {
-            memcpy(more, c->versions, c->count * sizeof(*more));
+        if (v->count > 0) {
+            memcpy(more, v->list, v->count * sizeof(*more));
         }
-        mem_free(c->versions);
-        c->versions = more;
-        c->capacity = capacity;
+        mem_free(v->list);
+        v->list = more;
+        v->capacity += WITNESS_GROW;
     }
-    return &c->versions[c->count];
+    return &v->list[v->count];
 }
 
 static void witness_closed(uint16_t table, uint32_t chunk, uint64_t version, const float *values,
@@ -237,22 +245,20 @@ static void witness_closed(uint16_t table, uint32_t chunk, uint64_t version, con
 {
     struct sim_witness *w = user;
     struct witness_chunk *c = &w->chunks[table];
-    struct mem_plan plan = mem_fail_suspend();
-    struct witness_version *next = witness_next(w, c);
+    struct witness_version *next = witness_next(w, &c->now);
 
     (void)chunk;
     (void)count;
-    mem_fail_resume(plan);
     if (next == NULL) {
         return;
     }
-    if (c->count > 0 && version <= c->versions[c->count - 1].version) {
+    if (c->now.count > 0 && version <= c->now.list[c->now.count - 1].version) {
         witness_say(w, "table %u closes round %" PRIu64 " after %" PRIu64, table, version,
-                    c->versions[c->count - 1].version);
+                    c->now.list[c->now.count - 1].version);
     }
     *next = (struct witness_version){.version = version};
-    if (c->count > 0) {
-        memcpy(next->values, c->versions[c->count - 1].values, sizeof(next->values));
+    if (c->now.count > 0) {
+        memcpy(next->values, c->now.list[c->now.count - 1].values, sizeof(next->values));
     }
     witness_expect(w, table, version, next);
     if (witness_adds(w, table) && !witness_same(w, table, next, values)) {
@@ -260,7 +266,7 @@ static void witness_closed(uint16_t table, uint32_t chunk, uint64_t version, con
                     table, version);
     }
     memcpy(next->values, values, witness_elements(w, table) * sizeof(float));
-    c->count++;
+    c->now.count++;
 }
 
 static void witness_acknowledged(uint16_t table, uint32_t chunk, uint32_t rank,
@@ -307,7 +313,7 @@ static void witness_restored(uint16_t table, uint32_t chunk, uint64_t version, c
         witness_say(w, "table %u is restored to what it never was (round %" PRIu64 ")", table,
                     version);
     }
-    if (v != (c->count == 0 ? NULL : &c->versions[c->count - 1])) {
+    if (v != (c->now.count == 0 ? NULL : &c->now.list[c->now.count - 1])) {
         w->restores++;
     }
     for (uint32_t i = 0; i < w->updates_count; i++) {
@@ -317,8 +323,15 @@ static void witness_restored(uint16_t table, uint32_t chunk, uint64_t version, c
             witness_lost(w, u);
         }
     }
-    while (c->count > 0 && c->versions[c->count - 1].version > since) {
-        c->count--;
+    while (c->now.count > 0 && c->now.list[c->now.count - 1].version > since) {
+        struct witness_version *undone = witness_next(w, &c->undone);
+
+        c->now.count--;
+        if (undone != NULL) {
+            *undone = c->now.list[c->now.count];
+            undone->undone = w->restores;
+            c->undone.count++;
+        }
     }
     c->down = false;
 }
@@ -369,17 +382,30 @@ void sim_witness_finished(struct sim_witness *w, uint32_t rank, uint64_t incarna
     }
 }
 
-void sim_witness_dropped(struct sim_witness *w, uint32_t rank)
+void sim_witness_dropped(struct sim_witness *w, uint32_t rank, uint64_t from)
 {
     for (uint32_t i = 0; i < w->updates_count; i++) {
         struct witness_update *u = &w->updates[i];
 
-        u->dropped = u->dropped || (u->rank == rank && !u->acked);
+        u->dropped = u->dropped || (u->rank == rank && u->clock >= from && !u->acked);
     }
 }
 
+/* Was that undone by a restore after @known ones? */
+static bool witness_undone(const struct sim_witness *w, uint32_t table, uint64_t known,
+                           const float *values)
+{
+    const struct witness_versions *undone = &w->chunks[table].undone;
+    bool same = false;
+
+    for (uint32_t i = 0; i < undone->count && !same; i++) {
+        same = undone->list[i].undone > known && witness_same(w, table, &undone->list[i], values);
+    }
+    return same;
+}
+
 uint64_t sim_witness_read(struct sim_witness *w, uint32_t table, uint64_t clock, uint64_t floor,
-                          const float *values)
+                          uint64_t known, const float *values)
 {
     const struct witness_chunk *c = &w->chunks[table];
     const struct sync_config *sync = &w->config.site.sync;
@@ -387,10 +413,10 @@ uint64_t sim_witness_read(struct sim_witness *w, uint32_t table, uint64_t clock,
     if (c->down) {
         return floor; /* Its lane has begun anew, or will go back: that is told when it is. */
     }
-    for (uint32_t i = c->count + 1; i > 0; i--) {
-        const struct witness_version *v = i > 1 ? &c->versions[i - 2] : NULL;
+    for (uint32_t i = c->now.count + 1; i > 0; i--) {
+        const struct witness_version *v = i > 1 ? &c->now.list[i - 2] : NULL;
         /* Rounds without updates leave no version: this one lasts until the next. */
-        uint64_t until = i <= c->count ? c->versions[i - 1].version - 1 : INT64_MAX;
+        uint64_t until = i <= c->now.count ? c->now.list[i - 1].version - 1 : INT64_MAX;
 
         if (!witness_same(w, table, v, values)) {
             continue;
@@ -405,7 +431,9 @@ uint64_t sim_witness_read(struct sim_witness *w, uint32_t table, uint64_t clock,
         }
         return v == NULL || v->version < floor ? floor : v->version;
     }
-    witness_say(w, "I3: a worker read values of table %u that never were", table);
+    if (!witness_undone(w, table, known, values)) {
+        witness_say(w, "I3: a worker read values of table %u that never were", table);
+    }
     return floor;
 }
 
@@ -448,9 +476,9 @@ uint64_t sim_witness_hash(const struct sim_witness *w)
 
     for (uint32_t t = 0; t < w->config.tables; t++) {
         const struct witness_chunk *c = &w->chunks[t];
-        uint64_t mine = c->count == 0 ? 0
-                                      : hash_bytes(c->versions[c->count - 1].values,
-                                                   witness_elements(w, t) * sizeof(float));
+        uint64_t mine = c->now.count == 0 ? 0
+                                          : hash_bytes(c->now.list[c->now.count - 1].values,
+                                                       witness_elements(w, t) * sizeof(float));
 
         hash = hash * UINT64_C(0x9e3779b97f4a7c15) + mine;
     }

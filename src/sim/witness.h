@@ -41,12 +41,14 @@ void sim_witness_finished(struct sim_witness *w, uint32_t rank, uint64_t incarna
                           uint64_t clock);
 
 /* A worker read a whole table for @clock. @floor: the version it has seen before; returns the one
- * it has seen now. */
+ * it has seen now. @known: how many restores there had been when it was admitted. It may not have
+ * heard of a later one yet. */
 uint64_t sim_witness_read(struct sim_witness *w, uint32_t table, uint64_t clock, uint64_t floor,
-                          const float *values);
+                          uint64_t known, const float *values);
 
-/* A worker died, or was left out: what was not acknowledged to it by now need not be in the end. */
-void sim_witness_dropped(struct sim_witness *w, uint32_t rank);
+/* A worker died, or was left out: its updates from clock @from on that were not acknowledged to it
+ * by now need not be in the end. */
+void sim_witness_dropped(struct sim_witness *w, uint32_t rank, uint64_t from);
 
 /* A lane went down: the sums that were open are gone. */
 void sim_witness_lane_down(struct sim_witness *w, uint32_t lane);
