@@ -140,6 +140,11 @@ const struct cli_error cli_errors[] = {
      "names it and ends with the reason of the system.",
      "Check that the path is right and its parent is there, that the folder belongs to who runs "
      "the server, that the disk is not full, and that \"ulimit -n\" is not too low."},
+    {CLI_ERROR_STORE_FULL, CLI_TRY_AGAIN, "store without space",
+     "The disk of the --store folder is full, or the quota is used up, so that the server cannot "
+     "write which training its checkpoints belong to. Nothing was changed there.",
+     "Make room, or name a folder on another disk, and start the server again. \"strait run\" "
+     "starts it again by itself."},
     {CLI_ERROR_UNREACHABLE, CLI_UNREACHABLE, "nobody answers at that address",
      "No connection could be made to the address, or it ended before an answer came.",
      "Check the address and the port, and that the other side runs. \"strait doctor\" looks at "

@@ -168,7 +168,7 @@ static void server_failed(struct node_server *node, enum err rc, const char *tex
         rc == ERR_NOMEM                  ? CLI_ERROR_NO_MEMORY
         : rc == ERR_TLS                  ? CLI_ERROR_BAD_CERT
         : rc == ERR_REFUSED              ? CLI_ERROR_CERT_REFUSED
-        : node_server_store_failed(node) ? CLI_ERROR_STORE
+        : node_server_store_failed(node) ? (rc == ERR_FULL ? CLI_ERROR_STORE_FULL : CLI_ERROR_STORE)
         : rc == ERR_CORRUPT || rc == ERR_VERSION || rc == ERR_EXISTS || rc == ERR_INVALID
             ? CLI_ERROR_RESTORE
             : CLI_ERROR_LISTEN;

@@ -161,6 +161,7 @@ struct node_chunk {
 /* What a restarted lane knows of a chunk before its members are back. */
 struct node_restored {
     uint64_t version;          /* Of the values that we have. */
+    uint64_t best;             /* The newest that a worker has offered. */
     struct node_session *from; /* Whose copy is asked for; NULL: nobody's. */
     uint32_t wanted;           /* Frames still to come from there. */
     struct buf *state;         /* Its state, until the values come too. */

@@ -117,7 +117,7 @@ static void restore_wait(struct node_lane *l, int64_t ns)
 
 void node_restore_joined(struct node_lane *l)
 {
-    if (l->restoring && l->patience_idle) {
+    if (l->restoring && (l->patience_idle || l->patience_over)) {
         restore_wait(l, l->config.restore_ns);
     }
 }
@@ -244,30 +244,50 @@ static enum err restore_offer(struct node_session *s, const struct net_frame *fr
 
         if (index != TABLE_STORE_NONE) {
             s->offered[index] = wire_offer_version(&offer, i);
+            if (s->offered[index] > l->restored[index].best) {
+                l->restored[index].best = s->offered[index];
+            }
             s->offers_due -= s->offers_due > 0;
         }
     }
+    l->fetching = false; /* It may have newer chunks than who was asked. */
     node_restore_look(l);
     return rc;
 }
 
-/* Who has the newest of each chunk that nobody was asked for yet. */
+static bool restore_offers_due(const struct node_lane *l)
+{
+    LIST_FOREACH (link, &l->sessions) {
+        const struct node_session *s = LIST_ENTRY(link, struct node_session, link);
+
+        if (s->resuming && s->offers_due > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Who has the newest of each chunk. */
 static void restore_choose(struct node_lane *l)
 {
     for (uint32_t c = 0; c < l->restored_count; c++) {
         struct node_restored *r = &l->restored[c];
-        uint64_t best = r->version;
+        struct node_session *from = r->from;
+        uint64_t best = from != NULL && r->wanted > 0 ? from->offered[c] : r->version;
 
-        if (r->from != NULL) {
-            continue;
-        }
         LIST_FOREACH (link, &l->sessions) {
             struct node_session *s = LIST_ENTRY(link, struct node_session, link);
 
             if (s->resuming && c < s->offered_count && s->offered[c] > best) {
                 best = s->offered[c];
-                r->from = s;
+                from = s;
             }
+        }
+        if (from != r->from) {
+            buf_unref(r->state);
+            r->state = NULL;
+            r->from = from;
+            r->wanted = 0;
         }
     }
 }
@@ -476,12 +496,24 @@ void node_restore_holder(struct node_lane *l, uint32_t rank, bool resuming)
     }
 }
 
+/* Was a newer version of some chunk offered than what is here? */
+static bool restore_misses_offers(const struct node_lane *l)
+{
+    for (uint32_t c = 0; c < l->restored_count; c++) {
+        if (l->restored[c].version < l->restored[c].best) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Without a checkpoint the parameters are where the workers are. Those who had come with a copy,
  * and do not answer now, may still live: to go on with nothing, beside other lanes that have
- * theirs, would lose all that this one has acknowledged. */
+ * theirs, would lose all that this one has acknowledged; to go on with older chunks, some of it. */
 static bool restore_copyless(const struct node_lane *l)
 {
     bool held = false;
+    bool resumes = false;
 
     if (l->config.site.delivery != NODE_BROADCAST || l->fars != NULL || l->restored_number != 0) {
         return false;
@@ -490,11 +522,12 @@ static bool restore_copyless(const struct node_lane *l)
         const struct node_session *s = l->by_rank[r];
 
         if (s != NULL && s->resuming) {
-            return false;
+            resumes = true;
+        } else {
+            held = held || (l->holders[r / 64] >> (r % 64) & 1) != 0;
         }
-        held = held || (l->holders[r / 64] >> (r % 64) & 1) != 0;
     }
-    return held;
+    return held && (!resumes || restore_misses_offers(l));
 }
 
 /* Whoever comes back with a copy is asked for it. */
@@ -517,7 +550,7 @@ void node_restore_look(struct node_lane *l)
         !node_central_began(l->central)) {
         return; /* What other servers and sites have comes first. */
     }
-    if (restore_source_lost(l)) {
+    if (restore_source_lost(l) || restore_offers_due(l)) {
         l->fetching = false;
     }
     if (l->fetching ? l->fetch_due : restore_all_back(l)) {
@@ -561,11 +594,25 @@ static uint64_t restore_clock_of(const struct node_lane *l, const struct node_se
     return s->resume_entry > clock + 1 ? s->resume_entry - 1 : clock;
 }
 
+/* Does its copy have rounds that this lane goes on without? */
+static bool restore_is_ahead(const struct node_lane *l, const struct node_session *s)
+{
+    for (uint32_t c = 0; c < s->offered_count; c++) {
+        if (s->offered[c] > l->restored[c].version) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Did the checkpoint, or some copy, know this life of the worker? If there was no checkpoint yet,
  * nothing was acknowledged to anybody: all of it comes again. Nor is there anything to know if the
  * lane has no part of any table. */
 static bool restore_known(const struct node_lane *l, const struct node_session *s)
 {
+    if (restore_is_ahead(l, s)) {
+        return false;
+    }
     return l->ack != NODE_ACK_STORED || l->restored_number == 0 || l->restored_count == 0 ||
            l->restored_incarnation[s->rank] == net_peer_incarnation(s->peer);
 }
@@ -621,6 +668,7 @@ void node_restore_end(struct node_lane *l)
 
         if (s->state == NODE_ASKED && s->resuming) {
             s->resuming = restore_known(l, s);
+            s->too_late = !s->resuming;
             if (s->resuming) {
                 restore_mark(s);
                 if (restore_member(l, s, restore_clock_of(l, s)) != OK) {

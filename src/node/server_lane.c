@@ -155,6 +155,7 @@ static void server_lane_begun(enum err rc, void *user)
     char why[128];
 
     if (rc != OK) {
+        l->control.store_failed = true;
         store_fault_text(l->store, rc, why, sizeof(why));
         (void)err_text_set(&l->control.text, rc, "cannot write to the folder %s: %s",
                            l->server->config.store, why);

@@ -277,7 +277,8 @@ static enum err node_take_clock(struct node_session *s, const struct node_item *
     if (event.clock != 0 && verdict.type == SYNC_REFUSE) {
         return node_take_verdict(s, item->header, &verdict);
     }
-    if (s->rank != NODE_RANK_ANY && event.clock > l->counted[s->rank].clock) {
+    if (event.clock != 0 && verdict.type != SYNC_DROP &&
+        event.clock > l->counted[s->rank].clock) {
         l->counted[s->rank].clock = event.clock;
     }
     if (l->ack == NODE_ACK_STORED && clock.clock > l->saved_clock) {

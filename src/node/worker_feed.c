@@ -346,9 +346,9 @@ void node_feed_progress(struct node_link *k)
         f->count--;
     }
     if (f->count > 0) {
-        uint64_t open = feed_due_at(f, 0)->told;
+        uint64_t before = feed_due_at(f, 0)->before;
 
-        reached = open > 0 && open - 1 < reached ? open - 1 : reached;
+        reached = before < reached ? before : reached;
     }
     if (f->told_any && (!k->advanced_any || reached > k->advanced)) {
         k->advanced = reached > k->advanced ? reached : k->advanced;
@@ -368,17 +368,20 @@ enum err node_feed_due(struct node_link *k, const struct net_frame *frame)
 {
     struct node_worker *w = k->worker;
     struct wire_due due;
+    uint64_t before = k->feed.told;
     enum err rc = OK;
 
     if (wire_due_decode(&frame->header, frame->body, frame->header.body_bytes, &due) != OK ||
         !node_feed_tree(w) || w->copy == NULL) {
         return ERR_PEER;
     }
+    /* Several rounds may have closed since the lane said last where it is. */
+    before = due.clock <= before && due.clock > 0 ? due.clock - 1 : before;
     for (uint32_t i = 0; i < due.count && rc == OK; i++) {
         struct wire_due_item item = wire_due_item(&due, i);
         struct node_due entry = {.index = table_store_find(w->copy, due.table, item.chunk),
                                  .version = item.version,
-                                 .told = due.clock,
+                                 .before = before,
                                  .at_ns = feed_now(w)};
 
         if (entry.index != TABLE_STORE_NONE) {

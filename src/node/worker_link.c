@@ -492,8 +492,8 @@ void node_link_join(struct node_link *k, bool resume)
     }
     fields = json_pack("{s:o, s:i, s:b, s:b, s:b, s:I, s:I, s:I, s:i, s:o}", "tables",
                        node_link_tables(w), "rank", (int)w->rank, "resume", (int)resume, "again",
-                       (int)k->was_in, "begun", (int)(k->begun || w->begun), "clock",
-                       (json_int_t)k->advanced, "entry", (json_int_t)k->entry, "acked",
+                       (int)k->was_in, "begun", (int)(k->begun || w->begun || k->entry > 0),
+                       "clock", (json_int_t)k->advanced, "entry", (json_int_t)k->entry, "acked",
                        (json_int_t)(resume ? k->acked : 0), "offers",
                        (int)(resume ? node_copy_offers(k) : 0), "members",
                        resume && k->members_known ? link_members(k) : json_array());
@@ -708,14 +708,12 @@ static enum err link_late(struct node_link *k, const struct net_frame *frame)
     if (wire_late_decode(&frame->header, frame->body, frame->header.body_bytes, &late) != OK) {
         return ERR_PEER;
     }
-    if (late.reason == WIRE_LATE_NOT_MEMBER) {
-        node_link_out(k);
-        return OK;
+    if (late.reason == WIRE_LATE_LATE && late.clock < k->entry) {
+        return OK; /* It was sent before we were let in again. */
     }
-    if (late.reason == WIRE_LATE_LATE) {
-        if (late.clock >= k->entry) { /* Else it was sent before we were let in again. */
-            node_link_out(k);
-        }
+    if (late.reason == WIRE_LATE_NOT_MEMBER || late.reason == WIRE_LATE_LATE) {
+        k->risk_first = late.clock < k->risk_first ? late.clock : k->risk_first;
+        node_link_out(k);
         return OK;
     }
     w->refused++;

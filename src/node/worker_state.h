@@ -43,11 +43,11 @@ struct node_parent {
     char address[NET_ADDRESS_BYTES];
 };
 
-/* A chunk that must have a version before round .told is complete here. */
+/* A chunk that must have a version before rounds after .before are complete here. */
 struct node_due {
     uint32_t index; /* Of the copy. */
     uint64_t version;
-    uint64_t told;
+    uint64_t before;
     int64_t at_ns; /* When we were told. */
 };
 

@@ -98,6 +98,20 @@ def test_what_cannot_be_is_refused(strait, status, error, options):
     strait.fails(status, error, "server", *options, *listen)
 
 
+def test_a_disk_without_space_is_tried_again(strait):
+    script = ('mount -t tmpfs -o size=64k none full && mkdir full/ck && '
+              '! head -c 99999 /dev/zero > full/ballast && "$@"')
+    (strait.folder / "full").mkdir()
+    done = subprocess.run(
+        ["unshare", "-Urm", "sh", "-c", script, "sh", strait.bin, "server", "--site", "home",
+         "--insecure", "--listen", "127.0.0.1:0", "--store", "full/ck"],
+        cwd=strait.folder, env=strait.env, capture_output=True, text=True, timeout=60)
+    if "unshare: " in done.stderr or "mount: " in done.stderr:
+        pytest.skip("no disk of our own: " + done.stderr)
+    assert done.returncode == 75 and "error[STRAIT-0128]" in done.stderr, done.stderr
+    assert "cannot write to the folder full/ck: No space left on device" in done.stderr
+
+
 def test_a_port_in_use_is_named(strait, site):
     server = site.server()
     text = strait.fails(1, "STRAIT-0202", "server", "--site", "home", "--insecure", "--listen",
