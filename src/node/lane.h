@@ -14,6 +14,8 @@
 #include "node/history.h"
 #include "node/site.h"
 
+#include <stdatomic.h>
+
 struct node_between;
 struct node_central;
 struct node_lane;
@@ -45,6 +47,9 @@ struct node_lane_config {
     int64_t heartbeat_ns;      /* Zero: the default. */
     int64_t restore_ns;        /* How long to wait for workers after a restart; zero: 5 s. */
     uint64_t pace_bytes_per_s; /* Towards each peer; zero: no limit. */
+    /* Shared by the lanes of a process: one of them has heard from a worker that the site had begun
+     * before this process did. May be NULL. */
+    atomic_bool *begun;
     const struct table_schema *schemas; /* Tables made at the start; may be NULL. */
     uint32_t schema_count;
     bool closed;              /* Workers may not make tables: only those of .schemas exist. */

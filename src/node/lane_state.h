@@ -478,6 +478,7 @@ void node_restore_look(struct node_lane *l);     /* Somebody came, offered or le
 void node_restore_holder(struct node_lane *l, uint32_t rank, bool resuming);
 void node_restore_joined(struct node_lane *l); /* A worker asks to be let in. */
 void node_restore_end(struct node_lane *l);
+void node_restore_tell(const struct node_lane *l); /* A witness, of what the lane has now. */
 void node_restore_forget(struct node_lane *l);
 
 static inline struct node_lane *node_lane_of(void *user)

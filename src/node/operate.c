@@ -251,6 +251,9 @@ void node_operate_admitted(struct node_session *s, uint64_t clock, bool resumed)
     if (l->fresh) {
         l->fresh = false;
         l->anew = true;
+        if (l->mirror != NULL) {
+            node_restore_tell(l); /* Other sites may remember what this one has lost. */
+        }
         node_keep_asked(l);
     }
     node_lane_trace(l, "worker %u is in from clock %" PRIu64 "%s", s->rank, clock,
@@ -434,13 +437,19 @@ static enum err operate_resumed_again(struct node_session *s, uint32_t call)
     return operate_joined(s, sync_member_clock(&s->lane->sync, s->rank) + 1, true);
 }
 
+/* Has another lane shown that the site had begun? */
+static bool operate_heard(const struct node_lane *l)
+{
+    return l->begun_elsewhere || (l->config.begun != NULL && atomic_load(l->config.begun));
+}
+
 /* A new member, when it may be let in. @begun: it says that the site has begun. */
 static enum err operate_begin(struct node_session *s, bool begun)
 {
     struct node_lane *l = s->lane;
     enum err rc = OK;
 
-    if ((begun || (l->fresh && l->begun_elsewhere)) && !l->restoring) {
+    if ((begun || (l->fresh && operate_heard(l))) && !l->restoring) {
         rc = operate_begun(l);
     }
     if (rc == OK && l->restoring) {

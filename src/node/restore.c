@@ -181,6 +181,9 @@ enum err node_restore_begin(struct node_lane *l)
     }
     if (rc == OK) {
         restore_postpone(l);
+        if (l->config.begun != NULL) {
+            atomic_store(l->config.begun, true);
+        }
         l->restoring = true;
         memset(l->expected, 0, sizeof(l->expected));
         l->restored_members = l->config.site.sync.members_min > 0
@@ -631,10 +634,20 @@ static void restore_mark(struct node_session *s)
     }
 }
 
-static void restore_versions(struct node_lane *l)
+void node_restore_tell(const struct node_lane *l)
 {
     const struct node_lane_witness *witness = l->config.witness;
 
+    for (uint32_t c = 0; c < l->chunks_count && witness != NULL && witness->restored != NULL; c++) {
+        witness->restored(table_store_table(l->tables, c), table_store_chunk(l->tables, c),
+                          c < l->restored_count ? l->restored[c].version : 0,
+                          table_store_values(l->tables, c), table_store_elements(l->tables, c),
+                          l->config.user);
+    }
+}
+
+static void restore_versions(struct node_lane *l)
+{
     for (uint32_t c = 0; c < l->restored_count; c++) {
         sync_restore(&l->sync, c, l->restored[c].version);
         l->chunks[c]->sent_version = l->restored[c].version;
@@ -642,13 +655,7 @@ static void restore_versions(struct node_lane *l)
     if (l->restored_number > 0) {
         sync_restore_clock(&l->sync, l->restored_clock);
     }
-    /* Of tables that were in no checkpoint, too: they begin anew. */
-    for (uint32_t c = 0; c < l->chunks_count && witness != NULL && witness->restored != NULL; c++) {
-        witness->restored(table_store_table(l->tables, c), table_store_chunk(l->tables, c),
-                          c < l->restored_count ? l->restored[c].version : 0,
-                          table_store_values(l->tables, c), table_store_elements(l->tables, c),
-                          l->config.user);
-    }
+    node_restore_tell(l); /* Of tables that were in no checkpoint, too: they begin anew. */
     node_lane_trace(l, "goes on from clock %" PRIu64, sync_version(&l->sync));
 }
 

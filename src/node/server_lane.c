@@ -92,6 +92,7 @@ static enum err server_lane_build(struct server_lane *l, struct err_text *text)
         .store = l->store,
         .restore = config->restore,
         .restore_clock = config->restore_clock,
+        .begun = &l->server->begun,
         .pace_bytes_per_s = config->pace_bytes_per_s,
         .agg = config->agg,
         .edge = config->edge,

@@ -85,6 +85,7 @@ struct node_server {
     bool worth;
     uint64_t clock;
     bool told;
+    atomic_bool begun; /* As in struct node_lane_config. */
     bool failing;
     bool stopping;
     bool ended; /* The lanes have nothing any more. */

@@ -36,6 +36,7 @@ struct cluster_server {
     struct node_lane *lanes[NODE_LANES_MAX];
     struct store *stores[NODE_LANES_MAX];
     uint32_t begun;         /* Lanes that have written which training theirs is. */
+    atomic_bool site_begun; /* As in struct node_lane_config. */
     struct sim_event first; /* Ask the first server; */
     struct sim_event end;   /* it must not serve what it has, or cannot write; */
     struct sim_event again; /* its operator starts it again and again. */
@@ -149,6 +150,7 @@ static void cluster_server_stop(struct sim_host *host, void *user)
     sim_event_cancel(s->cluster->world, &s->first);
     s->registry = NULL;
     s->begun = 0;
+    s->site_begun = false;
 }
 
 static void cluster_taken(uint16_t table, uint32_t chunk, uint32_t rank, uint64_t incarnation,
@@ -308,6 +310,7 @@ static enum err cluster_lane_start(struct cluster_server *s, uint32_t index, str
         .incarnation = sim_host_starts(s->host) * NODE_LANES_MAX + index + 1,
         .seed = sim_host_starts(s->host) * 1000 + s->first_lane + index,
         .site = c->config.site,
+        .begun = &s->site_begun,
         .between = c->config.between,
         .number = s->first_lane + index,
         .listen = cluster_address(sim_host_name(s->host), index),

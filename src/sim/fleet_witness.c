@@ -189,6 +189,18 @@ const struct node_lane_witness fleet_lane_witness = {
 
 /* After every event. */
 
+/* Has the lane of a table told what it goes on from? */
+static bool fleet_is_settled(struct fleet_site *s, uint32_t table)
+{
+    struct node_lane *l = fleet_lane(s, table);
+    struct node_lane_stats stats = {.restoring = true};
+
+    if (l != NULL) {
+        node_lane_stats(l, &stats);
+    }
+    return !stats.restoring && !stats.fresh;
+}
+
 /* What a copy must hold: all of its own, and of others what it says it has. */
 static void fleet_judge(struct fleet_site *s, uint32_t table)
 {
@@ -198,14 +210,10 @@ static void fleet_judge(struct fleet_site *s, uint32_t table)
     double expected[FLEET_ELEMENTS_MAX];
     uint32_t count = (uint32_t)table_elements(&f->schemas[table]);
     uint32_t chunk = fleet_index(f, table);
-    struct node_lane_stats stats = {.restoring = true};
     const struct mirror *m;
 
-    if (l != NULL) {
-        node_lane_stats(l, &stats);
-    }
-    if (stats.restoring) {
-        return; /* It says what it goes on from when it knows. */
+    if (!fleet_is_settled(s, table)) {
+        return;
     }
     m = node_mirror_machine(node_lane_mirror(l));
     if (chunk >= m->chunks_count) {
@@ -214,11 +222,12 @@ static void fleet_judge(struct fleet_site *s, uint32_t table)
     memcpy(expected, own->own, sizeof(expected));
     fleet_foreign(s, table, m, expected);
     for (uint32_t i = 1; i < m->sites_count; i++) {
-        const struct fleet_site *other = &f->sites[(s->index + i) % f->sites_count];
+        struct fleet_site *other = &f->sites[(s->index + i) % f->sites_count];
         const struct fleet_table *t = &other->tables[table];
         uint64_t has = mirror_contained(m, chunk, i);
 
-        for (uint32_t k = 0; k < t->pieces_count; k++) {
+        /* What a site has lost that restarted, nobody can have. */
+        for (uint32_t k = 0; k < t->pieces_count && fleet_is_settled(other, table); k++) {
             const struct fleet_piece *p = &t->pieces[k];
 
             if (p->number > has && p->number <= m->sites[i].stable) {

@@ -276,6 +276,7 @@ static void test_seeds_that_broke_once_hold(void **state)
         31007959, /* A worker with a newer copy came while another one's was fetched. */
         31010960, /* A worker that had been a member was admitted as a new one after a restart. */
         31016763, /* The only copy of a table was with a worker that stood still. */
+        61008166, /* A lane took a new worker for the first of a site that others knew. */
         51004483, /* Several rounds closed before a worker below a tree was told of the first. */
     };
 

@@ -107,7 +107,7 @@ static void test_fleets_hold_and_everything_happens_in_them(void **state)
  * a connection was down, and never told the other site of them. */
 static void test_fleets_that_broke_once_hold(void **state)
 {
-    static const uint64_t seeds[] = {500089, 500747, 600101, 3002289, 6001068};
+    static const uint64_t seeds[] = {500089, 500747, 600101, 3002289, 6001068, 63000153, 63001508};
 
     (void)state;
     for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
