@@ -33,7 +33,7 @@ fuzz: ## every fuzz target for TIME seconds each (60)
 	@tools/deps build
 	@tools/fuzz $(or $(TIME),60)
 
-soak: all ## a long run under faults for TIME seconds (600)
+soak: all ## real processes and simulations under faults for TIME seconds (600)
 	@tools/soak $(or $(TIME),600)
 
 lint: ## format, tidy, clang-tidy, cppcheck, shellcheck
