@@ -38,6 +38,13 @@ static struct node_far *copy_best(struct node_mirror *r)
     return best;
 }
 
+static void copy_set_from(struct node_mirror *r, uint32_t site)
+{
+    r->copy_from = site;
+    mirror_set_copying(&r->m, site != MIRROR_NOBODY);
+    node_mirror_release(r);
+}
+
 /* First what it has; then, when that is known to fit, for all of it: chunks come by another session
  * than the answer, and could overtake it. */
 static bool copy_ask(struct node_mirror *r, struct node_far *f, bool go)
@@ -79,7 +86,7 @@ static void copy_begin(struct node_mirror *r, uint64_t clock)
     bool fresh = r->m.fresh;
 
     mirror_begin(&r->m, clock);
-    r->copy_from = MIRROR_NOBODY;
+    copy_set_from(r, MIRROR_NOBODY);
     r->copy_refused = 0;
     if (fresh) {
         node_lane_trace(r->lane, "begins after clock %" PRIu64, clock);
@@ -109,7 +116,7 @@ void node_far_copy_look(struct node_mirror *r)
     }
     from = copy_best(r);
     if (from != NULL && node_meet_make_tables(from) && copy_ask(r, from, false)) {
-        r->copy_from = from->index;
+        copy_set_from(r, from->index);
         r->kept_out = true;
         r->copy_left = UINT64_MAX; /* Until it has answered. */
         node_lane_trace(r->lane, "asks site %s for a copy", from->site.name);
@@ -121,7 +128,7 @@ void node_far_copy_look(struct node_mirror *r)
 void node_far_copy_over(struct node_mirror *r, const struct node_far *f)
 {
     if (r->copy_from == f->index) {
-        r->copy_from = MIRROR_NOBODY;
+        copy_set_from(r, MIRROR_NOBODY);
     }
 }
 
@@ -315,7 +322,7 @@ void node_far_copy_answered(struct node_mirror *r, struct node_far *f, const jso
         return;
     }
     if (!ok || !copy_ask(r, f, true)) {
-        r->copy_from = MIRROR_NOBODY;
+        copy_set_from(r, MIRROR_NOBODY);
         r->copy_refused |= UINT64_C(1) << f->index;
         return;
     }

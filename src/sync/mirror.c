@@ -243,6 +243,9 @@ static void mirror_settle(struct mirror *m)
 {
     uint64_t floor = m->number;
 
+    if (m->copying) {
+        return;
+    }
     for (uint32_t i = 1; i < m->sites_count; i++) {
         const struct mirror_site *s = &m->sites[i];
         /* One that is left out takes a copy when it is back. If everybody may leave out everybody,
@@ -264,6 +267,12 @@ static void mirror_settle(struct mirror *m)
         m->log_first++;
     }
     m->floor = floor > m->floor ? floor : m->floor;
+}
+
+void mirror_set_copying(struct mirror *m, bool copying)
+{
+    m->copying = copying;
+    mirror_settle(m);
 }
 
 void *mirror_release(struct mirror *m)

@@ -229,6 +229,7 @@ struct mirror {
     uint64_t stored_clock;     /* Others may be told up to here. */
     uint64_t sent;             /* The largest that went to anybody. */
     bool fresh;                /* We have nothing yet and wait for a copy. */
+    bool copying;              /* A copy of another site is on its way: nothing is let go. */
     bool done;
     uint32_t chunks_count;
     uint32_t chunks_capacity;
@@ -267,6 +268,11 @@ MUST_USE enum err mirror_grow(struct mirror *m, uint32_t count);
 /* There is a piece of that chunk for clock @clock, of so many bytes. ERR_NOMEM: nothing changed. */
 MUST_USE enum err mirror_make(struct mirror *m, uint32_t chunk, uint64_t clock, uint32_t bytes,
                               void *token);
+
+/* A copy of another site is being taken, or no more. Its chunks may have been read before a piece
+ * of ours came there, and come here after that site has confirmed the piece: mirror_above() must
+ * still have it then. */
+void mirror_set_copying(struct mirror *m, bool copying);
 
 /* All chunks have closed clock @clock. */
 void mirror_advance(struct mirror *m, uint64_t clock);

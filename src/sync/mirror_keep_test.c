@@ -292,6 +292,25 @@ static void test_our_own_pieces_are_added_to_a_copy_that_has_not_got_them(void *
     mirror_deinit(&m);
 }
 
+static void test_nothing_is_let_go_while_a_copy_is_taken(void **state)
+{
+    struct mirror m;
+
+    (void)state;
+    testing_mesh(&m, &plain, 1);
+    testing_make(&m, 0, 1);
+    mirror_set_copying(&m, true);
+    testing_make(&m, 0, 2);
+    testing_confirm(&m, 1, nr(2));
+    assert_ptr_equal(mirror_above(&m, 0, nr(0), 0), testing_payload(1));
+    assert_ptr_equal(mirror_above(&m, 0, nr(1), 0), testing_payload(2));
+    assert_true(mirror_invariant(&m));
+    mirror_set_copying(&m, false);
+    assert_null(mirror_above(&m, 0, nr(0), 0));
+    assert_ptr_equal(mirror_release(&m), testing_payload(1));
+    mirror_deinit(&m);
+}
+
 static void test_the_newest_piece_of_a_chunk_says_its_clock(void **state)
 {
     struct mirror m;
@@ -708,6 +727,7 @@ int main(void)
         cmocka_unit_test(test_a_copy_must_contain_what_we_do_not_keep),
         cmocka_unit_test(test_a_copy_must_contain_what_others_do_not_keep),
         cmocka_unit_test(test_our_own_pieces_are_added_to_a_copy_that_has_not_got_them),
+        cmocka_unit_test(test_nothing_is_let_go_while_a_copy_is_taken),
         cmocka_unit_test(test_the_newest_piece_of_a_chunk_says_its_clock),
         cmocka_unit_test(test_a_copy_is_what_we_have_and_the_rest_is_asked_for),
         cmocka_unit_test(test_a_copy_that_is_not_stored_is_not_reported),
