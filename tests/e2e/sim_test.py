@@ -1,6 +1,7 @@
 """The simulated world and the benchmarks as people run them."""
 
 import os
+import re
 import subprocess
 
 import pytest
@@ -149,7 +150,8 @@ def test_sites_drawn_by_seed(strait):
     assert answer["faults"]["kill"] > 0 and answer["totals"]["updates_counted"] > 1000
     done = strait.run("sim", "--site", "--runs", "30", "--seed", "7")
     assert done.stdout.startswith("all 30 runs held  seeds 7 to 36, ")
-    assert "  sites      " in done.stdout and "rebases" in done.stdout and done.stderr == ""
+    assert "  sites      " in done.stdout and "rebases" in done.stdout
+    assert re.fullmatch(r"(\d+ of 30 runs\s*)*", done.stderr)  # On a slow machine.
 
 
 def test_one_site_drawn_by_seed(strait):
