@@ -457,11 +457,21 @@ static enum err dir_walk_folder(struct dir_walk *w, int folder)
     return rc;
 }
 
+/* It starts in the folder that the prefix names: how much there is beside that costs nothing. */
 static enum err dir_walk(struct dir_walk *w, int root)
 {
-    int fd = openat(root, ".", DIR_FOLDER_FLAGS);
+    const char *leaf;
+    int fd = dir_descend(root, w->prefix, false, &leaf);
 
-    return fd < 0 ? dir_fault("read the folder", ".") : dir_walk_folder(w, fd);
+    if (fd < 0) {
+        bool below = strchr(w->prefix, '/') != NULL;
+
+        return below && dir_err(errno) == ERR_NOT_FOUND ? OK
+                                                        : dir_fault("read the folder", w->prefix);
+    }
+    w->path_size = (size_t)(leaf - w->prefix);
+    (void)snprintf(w->path, sizeof(w->path), "%.*s", (int)w->path_size, w->prefix);
+    return dir_walk_folder(w, fd);
 }
 
 static enum err dir_sweep_file(struct dir_walk *w, int folder, const char *leaf,

@@ -382,6 +382,29 @@ static void test_strangers_files_are_not_objects(void **state)
     assert_list(p, "a:1");
 }
 
+/* Thousands of shards are beside each other, and each of them is listed after each checkpoint. */
+static void test_a_list_looks_at_nothing_beside_its_folder(void **state)
+{
+    struct place *p = *state;
+    struct store_listing one = {0}, none = {0};
+    char name[32];
+
+    for (uint32_t i = 0; i < 20; i++) {
+        (void)snprintf(name, sizeof(name), "eu/shard-%04u/%u", i, i);
+        assert_int_equal(put(p, name, "abc"), OK);
+    }
+    dir_fail_at(DIR_CALL_FSTATAT, 2, EIO);
+    assert_int_equal(dir_list(p->root, "eu/shard-0003/", list_add, &one), OK);
+    assert_string_equal(one.text, "eu/shard-0003/3:3");
+    assert_false(dir_fail_end(DIR_CALL_FSTATAT));
+    assert_int_equal(dir_list(p->root, "eu/shard-0099/", list_add, &none), OK);
+    assert_int_equal(dir_list(p->root, "us/shard-0003/", list_add, &none), OK);
+    assert_int_equal(dir_list(p->root, "eu/shard-0003/3/", list_add, &none), OK);
+    assert_int_equal(none.size, 0);
+    dir_fail_at(DIR_CALL_OPEN, 2, EMFILE);
+    assert_int_equal(dir_list(p->root, "eu/shard-0003/", list_add, &none), ERR_IO);
+}
+
 static void test_too_many_objects_are_not_listed(void **state)
 {
     struct place *p = *state;
@@ -455,6 +478,7 @@ int main(void)
         PLACE(test_two_files_of_one_serial_do_not_meet),
         PLACE(test_links_are_not_followed),
         PLACE(test_strangers_files_are_not_objects),
+        PLACE(test_a_list_looks_at_nothing_beside_its_folder),
         PLACE(test_too_many_objects_are_not_listed),
         PLACE(test_a_folder_that_cannot_be_used_is_explained),
     };

@@ -25,6 +25,7 @@ enum dir_call {
     DIR_CALL_FLOCK,
     DIR_CALL_PREAD,
     DIR_CALL_FSTAT,
+    DIR_CALL_FSTATAT,
     DIR_CALL_ACCESS,
     DIR_CALLS,
 };
@@ -90,6 +91,8 @@ ssize_t __real_pread(int fd, void *bytes, size_t size, off_t offset);
 ssize_t __wrap_pread(int fd, void *bytes, size_t size, off_t offset);
 int __real_fstat(int fd, struct stat *status);
 int __wrap_fstat(int fd, struct stat *status);
+int __real_fstatat(int at, const char *path, struct stat *status, int flags);
+int __wrap_fstatat(int at, const char *path, struct stat *status, int flags);
 int __real_faccessat(int at, const char *path, int mode, int flags);
 int __wrap_faccessat(int at, const char *path, int mode, int flags);
 
@@ -160,6 +163,11 @@ ssize_t __wrap_pread(int fd, void *bytes, size_t size, off_t offset)
 int __wrap_fstat(int fd, struct stat *status)
 {
     return dir_call_fails(DIR_CALL_FSTAT) ? -1 : __real_fstat(fd, status);
+}
+
+int __wrap_fstatat(int at, const char *path, struct stat *status, int flags)
+{
+    return dir_call_fails(DIR_CALL_FSTATAT) ? -1 : __real_fstatat(at, path, status, flags);
 }
 
 int __wrap_faccessat(int at, const char *path, int mode, int flags)
