@@ -2,9 +2,11 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "loop/loop.h"
 #include "run/between.h"
 #include "run/move.h"
+#include "run/patience.h"
 #include "run/plan_news.h"
 #include "run/sim_background.h"
 #include "sim/cluster.h"
@@ -21,7 +23,6 @@
 enum {
     SIM_LOOK_EVENTS = 256, /* So often somebody may look. */
     SIM_HEARTBEAT_S_MAX = 60,
-    SIM_PATIENCE_S = 6 * 3600, /* Virtual, without any clock ended anywhere: then it is stuck. */
     SIM_SCRIPT_BYTES_MAX = SIM_SCENARIO_BYTES_MAX,
 };
 
@@ -70,7 +71,7 @@ struct sim_run {
     bool over; /* It has ended the run: how is in the next. What ends from then on is not news. */
     struct run_result verdict;
     int64_t move_ns;                 /* How long data was moved before. */
-    int64_t moved_ns;                /* When a clock ended last. */
+    int64_t moved_ns;                /* When a clock or a step ended last. */
     uint64_t fired[SIM_FAULT_KINDS]; /* Faults that were told, ... */
     uint32_t planned;                /* ... and plans, by epoch. */
     bool failed;
@@ -195,6 +196,7 @@ static void sim_timer(struct loop_timer *timer, void *user)
     struct sim_trainee *w = user;
 
     (void)timer;
+    w->run->moved_ns = sim_now(w->run);
     run_trainer_computed(w->trainer);
 }
 
@@ -769,9 +771,60 @@ static bool sim_judge(struct sim_run *r)
     return r->over;
 }
 
-/* Nothing has moved for hours: say who hangs where. */
-static void sim_stuck(struct sim_run *r)
+/* The bytes of the tables, as far as they are known. */
+static uint64_t sim_model_bytes(const struct sim_run *r)
 {
+    uint64_t most = 0;
+
+    for (uint32_t i = 0; i < r->f->workers; i++) {
+        struct run_trainer *t = r->workers[i].trainer;
+        uint64_t bytes = 0;
+        uint32_t count = 0;
+
+        if (t != NULL) {
+            (void)run_trainer_tables(t, &count);
+        }
+        for (uint32_t k = 0; k < count; k++) {
+            bytes += table_elements(run_trainer_schema(t, k)) * sizeof(float);
+        }
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+/* Since when has nothing moved? A step that is being computed moves, and so does a fault that lasts
+ * or has just ended. */
+static int64_t sim_still_since(const struct sim_run *r)
+{
+    int64_t now_ns = sim_now(r), since_ns = r->moved_ns;
+
+    for (uint32_t i = 0; i < r->f->workers; i++) {
+        if (r->workers[i].worker != NULL && loop_timer_active(&r->workers[i].timer)) {
+            return now_ns;
+        }
+    }
+    for (uint32_t i = 0; i < sim_scenario_actions(r->script); i++) {
+        struct sim_scenario_action a = sim_scenario_action(r->script, i);
+
+        if (r->move_ns + a.at_ns <= now_ns && r->move_ns + a.at_ns + a.duration_ns > since_ns) {
+            since_ns = r->move_ns + a.at_ns + a.duration_ns;
+        }
+    }
+    return since_ns;
+}
+
+/* Nothing has moved for hours: say who hangs where. */
+static void sim_stuck(struct sim_run *r, const struct run_patience *p)
+{
+    char slow[2 * TOPO_NAME_BYTES + 96] = "";
+    struct units_text rate;
+
+    if (p->hopeless) {
+        (void)snprintf(slow, sizeof(slow), "; from %s to %s go only %s: too little for connections",
+                       topo_region_at(r->f->topo, p->from)->name,
+                       topo_region_at(r->f->topo, p->to)->name,
+                       units_rate_print(p->bytes_per_s, &rate));
+    }
     for (uint32_t i = 0; i < r->f->workers; i++) {
         const struct sim_trainee *w = &r->workers[i];
         char why[256] = "its host is off";
@@ -784,12 +837,31 @@ static void sim_stuck(struct sim_run *r)
             (void)snprintf(why, sizeof(why), "nothing is under way");
         }
         (void)err_text_set(&r->why, OK,
-                           "nothing has moved for %d hours of virtual time: worker %s at clock "
-                           "%" PRIu64 " waits: %s",
-                           SIM_PATIENCE_S / 3600, w->name,
-                           w->trainer == NULL ? 0 : run_trainer_clock(w->trainer), why);
+                           "nothing has moved for %.0f hours of virtual time: worker %s at clock "
+                           "%" PRIu64 " waits: %s%s",
+                           (double)(sim_now(r) - r->moved_ns) / 3600e9, w->name,
+                           w->trainer == NULL ? 0 : run_trainer_clock(w->trainer), why, slow);
         r->failed = true;
         return;
+    }
+}
+
+static void sim_check_moves(struct sim_run *r)
+{
+    const int64_t least_ns = (int64_t)RUN_PATIENCE_S * 1000000000;
+    struct run_patience patience;
+    int64_t still_ns;
+
+    if (sim_now(r) - r->moved_ns <= least_ns) {
+        return;
+    }
+    still_ns = sim_now(r) - sim_still_since(r);
+    if (still_ns <= least_ns) {
+        return;
+    }
+    run_patience_of(r->f, sim_model_bytes(r), &patience);
+    if (still_ns > patience.ns) {
+        sim_stuck(r, &patience);
     }
 }
 
@@ -818,8 +890,8 @@ static enum run_end sim_go(struct sim_run *r)
         broken = sim_world_broken(r->world);
         if (broken != NULL) {
             sim_fail(r, "", broken);
-        } else if (sim_now(r) - r->moved_ns > (int64_t)SIM_PATIENCE_S * 1000000000) {
-            sim_stuck(r);
+        } else {
+            sim_check_moves(r);
         }
     }
     if (r->failed) {

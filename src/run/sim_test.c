@@ -481,6 +481,56 @@ static void test_as_many_shards_as_there_can_be_are_kept_and_restored(void **sta
     free(s.tables);
 }
 
+/* Steps, faults and links that take longer than the run waits for one that is stuck. */
+static void test_what_takes_long_is_not_stuck(void **state)
+{
+    static const struct {
+        const char *rate;
+        const char *rest;
+        double least_h;
+    } cases[] = {
+        {"200mbit", "job: {name: synthetic}\ncompute: {time: 25200s}\n", 14},
+        {"200mbit", "job: {name: synthetic}\nfaults: [at 100ms cut eu us for 28800s]\n", 8},
+        {"5kbit", "job: {name: synthetic, options: {mb: 8}}\n", 10},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char yaml[4096], rest[512];
+        struct seen s = {0};
+        char *rate;
+
+        (void)snprintf(rest, sizeof(rest), "stop: {clocks: 2}\n%s", cases[i].rest);
+        (void)snprintf(yaml, sizeof(yaml), "%s",
+                       yaml_of(ONE_SERVER, "[{region: eu}, {region: us}]", rest));
+        rate = strstr(yaml, "200mbit");
+        assert_non_null(rate);
+        memcpy(rate, "       ", 7);
+        memcpy(rate, cases[i].rate, strlen(cases[i].rate));
+        run_yaml(yaml, &s);
+        assert_int_equal(s.end, RUN_END_CLOCKS);
+        assert_true((double)s.result.base.took_ns > cases[i].least_h * 3600e9);
+        free(s.tables);
+    }
+}
+
+static void test_links_that_carry_no_connection_are_named(void **state)
+{
+    char yaml[4096];
+    struct seen s = {0};
+
+    (void)state;
+    (void)snprintf(yaml, sizeof(yaml), "%s",
+                   yaml_of(ONE_SERVER, "[{region: eu}, {region: us}]",
+                           "job: {name: synthetic}\nstop: {clocks: 2}\n"));
+    memcpy(strstr(yaml, "200mbit"), " 100bit", 7);
+    run_yaml(yaml, &s);
+    assert_int_equal(s.end, RUN_END_FAILED);
+    assert_non_null(strstr(s.text, "nothing has moved for 6 hours"));
+    assert_non_null(strstr(s.text, "from eu to us go only 104bit: too little for connections"));
+    free(s.tables);
+}
+
 static void test_without_copies_and_checkpoints_the_run_says_what_is_lost(void **state)
 {
     struct seen s = {0};
@@ -762,6 +812,8 @@ int main(void)
         cmocka_unit_test(test_a_server_that_dies_changes_no_bit),
         cmocka_unit_test(test_a_long_run_after_a_restart_loses_nothing),
         cmocka_unit_test(test_as_many_shards_as_there_can_be_are_kept_and_restored),
+        cmocka_unit_test(test_what_takes_long_is_not_stuck),
+        cmocka_unit_test(test_links_that_carry_no_connection_are_named),
         cmocka_unit_test(test_without_copies_and_checkpoints_the_run_says_what_is_lost),
         cmocka_unit_test(test_a_worker_that_dies_comes_back_and_all_goes_on),
         cmocka_unit_test(test_tokens_are_counted_once_whoever_dies),
