@@ -281,11 +281,13 @@ static enum err state_step_back(struct run_state *s, uint64_t entry, uint32_t ne
                            last->clock, s->slots[s->current].head.clock);
         return OK;
     }
-    if (entry > 1 && !s->ops->exact) {
+    if (!s->ops->exact) {
+        /* Servers without a checkpoint begin at clock 1, and so does another run: who knows? */
         (void)err_text_set(text, OK,
                            "the state of clock %" PRIu64 " is ahead of the site, which is at clock "
-                           "%" PRIu64 ": goes on from it",
-                           s->slots[s->current].head.clock, entry);
+                           "%" PRIu64 ": goes on from it%s",
+                           s->slots[s->current].head.clock, entry,
+                           entry == 1 ? " (if this is another run, name another folder)" : "");
         return OK;
     }
     return err_text_set(text, ERR_INVALID,

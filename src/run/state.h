@@ -84,8 +84,9 @@ void run_state_destroy(struct run_state *s);
 
 /* Once, before the first save: give the job the state that fits a worker whose first clock is
  * @entry, or leave it as it was made if there is none; *@clock_out: of which clock it is, zero for
- * none. On OK @text has something that people should know, or is empty. ERR_INVALID if the site is
- * behind the state: another run's, or servers that lost what the state holds. */
+ * none. On OK @text has something that people should know, or is empty. ERR_INVALID if the job
+ * is exact and the site behind the state: another run's, or servers that lost what the state holds.
+ */
 MUST_USE enum err run_state_load(struct run_state *s, uint64_t entry, uint64_t *clock_out,
                                  struct err_text *text);
 

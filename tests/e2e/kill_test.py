@@ -9,6 +9,7 @@ beyond the patience of the tests, so nobody is released by that."""
 import ast
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -475,6 +476,27 @@ def test_no_token_is_counted_twice_when_workers_of_lda_are_killed(site):
     run.workers[2].kill()
     run.workers[2] = run.start(2)
     assert run.tokens() == [words, topics]
+
+
+def test_mf_goes_on_if_worker_and_server_die_before_the_first_checkpoint(site):
+    options = ["--site", "home", "--workers", "1", "--store", "ck", "--checkpoint-every", "10000",
+               "--clocks", "300", "--evaluate-every", "0", "--job", "mf", "--option", "users=50",
+               "--option", "items=50", "--option", "ratings=500"]
+    join = ["worker", "--insecure", "--json", "--rank", "0", "--state", "st"]
+    server = site.server(*options)
+    worker = site.run(*join, "--join", server.first)
+    while json.loads(worker.lines.next()).get("clock") != 20:
+        pass
+    worker.child.kill()
+    server.kill()
+    server = site.server(*options)
+    events = [json.loads(line) for line in
+              site.strait.ok(*join, "--join", server.first).splitlines()]
+    said = [e["text"] for e in events if e["event"] == "notice"]
+    assert any(re.fullmatch(r"the state of clock \d+ is ahead of the site, which is at clock 1: "
+                            r"goes on from it \(if this is another run, .*\)", text)
+               for text in said), said
+    assert [e["clock"] for e in events if e["event"] == "clock"] == list(range(1, 301))
 
 
 def test_a_state_that_does_not_fit_is_refused_by_name(site):
