@@ -73,6 +73,8 @@ static const struct key keys_of[][KEYS_MAX] = {
                       {"terms", KEY_OBJECT},
                       {"tables", KEY_TABLES}},
     [NODE_OP_COPY] = {{"go", KEY_FLAG}},
+    /* Words, plans and changes: node/central_json.c. */
+    [NODE_OP_DROP] = {{"name", KEY_TEXT}, {"check", KEY_FLAG}},
 };
 
 static bool key_is_whole(const json_t *value)

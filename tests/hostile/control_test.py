@@ -1,7 +1,9 @@
 """Requests that make no sense."""
 
+import peer
 import pytest
 from attack import Scene
+from site_of import until
 
 WRONG = [
     ("site", "rank", {"rank": "0"}),
@@ -12,6 +14,8 @@ WRONG = [
     ("join", "id", {"rank": 0, "tables": [{"name": "x", "rows": 4, "width": 1, "id": "7"}]}),
     ("join", "members", {"rank": 0, "members": 3}),
     ("report", "samples", {"clock": 1, "loss_sum": 1, "samples": "1"}),
+    ("drop", "name", {"name": 1}),
+    ("drop", "check", {"name": "model", "check": 1}),
 ]
 
 
@@ -24,3 +28,15 @@ def test_a_value_of_the_wrong_type_is_refused_by_its_key(site, operation, key, f
     liar.join()  # The session goes on.
     liar.leave()
     scene.train()
+
+
+def test_who_asks_in_the_wrong_type_whether_a_table_can_be_dropped_drops_none(site):
+    scene = Scene(site)
+    with peer.Peer(scene.first, "operator", name="ada") as ada:
+        assert ada.ask("drop", name="model", check=True)["error"] == -31  # It is used.
+        scene.honest[0].kill()
+        until(lambda: "error" not in ada.ask("drop", name="model", check=True))
+        answer = ada.ask("drop", name="model", check=1)
+        assert answer["error"] == -10 and '"check" must be true or false' in answer["text"]
+        assert ada.ok("drop", name="model", check=True)["dropped"] is True  # It would be.
+        assert [ada.ok("drop", name="model")["dropped"] for _ in range(2)] == [True, False]
