@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/store.h"
+#include "store/manifest.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -88,12 +89,62 @@ static json_t *ls_json(const struct cli_store_entry *e, const struct ls_head *he
     return out;
 }
 
+static void ls_lost(struct cli_context *ctx, json_t *lost, const char *text)
+{
+    (void)json_array_append_new(lost, json_string(text));
+    if (!ctx->json) {
+        cli_out(ctx, "%s%s%s\n", cli_style(ctx->color_out, CLI_BAD), text,
+                cli_style(ctx->color_out, CLI_PLAIN));
+    }
+}
+
+/* What a manifest names must be there. */
+static void ls_missing(struct cli_context *ctx, struct store *store, const char *site,
+                       const struct manifest *m, json_t *lost)
+{
+    for (uint32_t i = 0; i < m->count; i++) {
+        for (uint32_t shard = m->lane; shard < m->shards; shard += m->lanes) {
+            char name[STORE_NAME_BYTES], text[STORE_NAME_BYTES + 16];
+            uint64_t size;
+
+            checkpoint_name(site, shard, m->checkpoints[i].number, name, sizeof(name));
+            if (store_size(store, name, &size) == ERR_NOT_FOUND) {
+                (void)snprintf(text, sizeof(text), "%s is missing", name);
+                ls_lost(ctx, lost, text);
+            }
+        }
+    }
+}
+
+/* What servers would miss: manifests that are damaged, and files that these name. */
+static size_t ls_manifests(struct cli_context *ctx, struct store *store,
+                           const struct cli_store_entry *list, size_t count, json_t *lost)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct manifest_list manifests = {.count = 0};
+        struct err_text text = {""};
+
+        if (i > 0 && strcmp(list[i].site, list[i - 1].site) == 0) {
+            continue;
+        }
+        if (manifest_list_read(store, list[i].site, &manifests, &text) != OK) {
+            ls_lost(ctx, lost, text.text);
+            continue;
+        }
+        for (uint32_t k = 0; k < manifests.count; k++) {
+            ls_missing(ctx, store, list[i].site, &manifests.items[k], lost);
+        }
+        manifest_list_free(&manifests);
+    }
+    return json_array_size(lost);
+}
+
 static enum cli_exit ls_all(struct cli_context *ctx, struct store *store,
                             const struct cli_store_entry *list, size_t count)
 {
     bool quick = cli_flag(ctx, "quick");
-    json_t *all = json_array();
-    size_t damaged = 0;
+    json_t *all = json_array(), *lost = json_array();
+    size_t damaged = 0, gone;
     enum cli_exit status = CLI_DONE;
 
     if (!ctx->json && count > 0) {
@@ -113,17 +164,18 @@ static enum cli_exit ls_all(struct cli_context *ctx, struct store *store,
             cli_flush(ctx);
         }
     }
+    gone = quick ? 0 : ls_manifests(ctx, store, list, count, lost);
     if (ctx->json) {
-        status = cli_json(
-            ctx, json_pack("{s:o, s:I}", "checkpoints", all, "damaged", (json_int_t)damaged));
-    } else {
-        json_decref(all);
+        status = cli_json(ctx, json_pack("{s:O, s:I, s:O}", "checkpoints", all, "damaged",
+                                         (json_int_t)damaged, "lost", lost));
     }
-    if (status == CLI_DONE && damaged > 0) {
+    json_decref(all);
+    json_decref(lost);
+    if (status == CLI_DONE && damaged + gone > 0) {
         return cli_error(ctx, CLI_ERROR_DAMAGED, NULL,
-                         "--store %s: of %zu checkpoint%s %zu cannot "
-                         "be used",
-                         cli_text(ctx, "store"), count, count == 1 ? "" : "s", damaged);
+                         "--store %s: of %zu checkpoint%s %zu cannot be used, and %zu file%s lost",
+                         cli_text(ctx, "store"), count, count == 1 ? "" : "s", damaged, gone,
+                         gone == 1 ? " is" : "s are");
     }
     cli_note(ctx, "%zu checkpoint%s%s", count, count == 1 ? "" : "s",
              quick ? ", not checked" : ", all whole");
@@ -154,7 +206,10 @@ const struct cli_command cli_command_store_ls = {
     .paragraphs =
         (const char *const[]){
             "Reads every checkpoint from beginning to end: one that is torn, cut or flipped is "
-            "called damaged, with the reason, and the exit status is 1. A server starts from the "
+            "called damaged, with the reason; files that a manifest names and that are not there, "
+            "and "
+            "manifests that are damaged, are listed too. The exit status is 1 then. A server "
+            "starts from the "
             "newest one that was complete in all shards, and not at all if one of them is damaged: "
             "see --restore of strait server.",
             NULL},

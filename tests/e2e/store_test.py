@@ -82,8 +82,22 @@ def test_ls_says_what_is_damaged_and_why(strait, kept):
     assert "its name says" in damaged[names[5]]["why"]
     done = strait.run("store", "ls", "--store", kept)
     assert done.stdout.count("is damaged") == 3
-    assert done.returncode == 1 and "of 8 checkpoints 3 cannot be used" in done.stderr
+    assert done.returncode == 1
+    assert "of 8 checkpoints 3 cannot be used, and 0 files are lost" in done.stderr
     strait.ok("store", "ls", "--store", kept, "--quick")
+
+
+def test_ls_says_what_is_lost(strait, kept):
+    names = objects(kept)
+    os.remove(kept / names[7])
+    done = strait.run("store", "ls", "--store", kept)
+    assert done.returncode == 1 and f"\n{names[7]} is missing\n" in done.stdout
+    assert "of 7 checkpoints 0 cannot be used, and 1 file is lost" in done.stderr
+    done = strait.run("store", "ls", "--store", kept, "--json")
+    assert json.loads(done.stdout)["lost"] == [f"{names[7]} is missing"]
+    flip(kept / "home" / "lane-0000-of-0002.manifest", 20)
+    done = strait.run("store", "ls", "--store", kept)
+    assert done.returncode == 1 and "lane-0000-of-0002.manifest" in done.stdout, done.stdout
 
 
 def test_cat_describes_one(strait, kept):
