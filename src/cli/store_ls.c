@@ -98,21 +98,51 @@ static void ls_lost(struct cli_context *ctx, json_t *lost, const char *text)
     }
 }
 
-/* What a manifest names must be there. */
-static void ls_missing(struct cli_context *ctx, struct store *store, const char *site,
-                       const struct manifest *m, json_t *lost)
+/* What a manifest names must be there. Returns how many files are not; they are told if @lost is
+ * not NULL. */
+static size_t ls_missing(struct cli_context *ctx, struct store *store, const char *site,
+                         const struct manifest *m, json_t *lost)
 {
+    size_t missing = 0;
+
     for (uint32_t i = 0; i < m->count; i++) {
         for (uint32_t shard = m->lane; shard < m->shards; shard += m->lanes) {
             char name[STORE_NAME_BYTES], text[STORE_NAME_BYTES + 16];
             uint64_t size;
 
             checkpoint_name(site, shard, m->checkpoints[i].number, name, sizeof(name));
-            if (store_size(store, name, &size) == ERR_NOT_FOUND) {
+            if (store_size(store, name, &size) != ERR_NOT_FOUND) {
+                continue;
+            }
+            missing++;
+            if (lost != NULL) {
                 (void)snprintf(text, sizeof(text), "%s is missing", name);
                 ls_lost(ctx, lost, text);
             }
         }
+    }
+    return missing;
+}
+
+/* The manifests of a site. A server that is at work removes old checkpoints after it has written
+ * the manifest: what is missing is told if it still is at a second look. */
+static void ls_site(struct cli_context *ctx, struct store *store, const char *site, json_t *lost)
+{
+    size_t missing = 1;
+
+    for (int look = 0; look < 2 && missing > 0; look++) {
+        struct manifest_list manifests = {.count = 0};
+        struct err_text text = {""};
+
+        missing = 0;
+        if (manifest_list_read(store, site, &manifests, &text) != OK) {
+            ls_lost(ctx, lost, text.text);
+            return;
+        }
+        for (uint32_t k = 0; k < manifests.count; k++) {
+            missing += ls_missing(ctx, store, site, &manifests.items[k], look == 0 ? NULL : lost);
+        }
+        manifest_list_free(&manifests);
     }
 }
 
@@ -121,20 +151,9 @@ static size_t ls_manifests(struct cli_context *ctx, struct store *store,
                            const struct cli_store_entry *list, size_t count, json_t *lost)
 {
     for (size_t i = 0; i < count; i++) {
-        struct manifest_list manifests = {.count = 0};
-        struct err_text text = {""};
-
-        if (i > 0 && strcmp(list[i].site, list[i - 1].site) == 0) {
-            continue;
+        if (i == 0 || strcmp(list[i].site, list[i - 1].site) != 0) {
+            ls_site(ctx, store, list[i].site, lost);
         }
-        if (manifest_list_read(store, list[i].site, &manifests, &text) != OK) {
-            ls_lost(ctx, lost, text.text);
-            continue;
-        }
-        for (uint32_t k = 0; k < manifests.count; k++) {
-            ls_missing(ctx, store, list[i].site, &manifests.items[k], lost);
-        }
-        manifest_list_free(&manifests);
     }
     return json_array_size(lost);
 }
