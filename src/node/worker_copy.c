@@ -381,6 +381,22 @@ enum err node_copy_asked(struct node_link *k, const struct net_frame *frame)
     return OK;
 }
 
+/* The lane may have gone back: its versions mean other values now. */
+void node_copy_forget_rows(struct node_link *k)
+{
+    struct node_worker *w = k->worker;
+
+    for (uint32_t id = 0; id < TABLE_COUNT_MAX; id++) {
+        struct node_worker_table *t = w->tables[id];
+
+        for (uint32_t row = 0; t != NULL && t->cache != NULL && row < t->schema.rows; row++) {
+            if (node_worker_link_of(w, (uint16_t)id, table_row_chunk(&t->schema, row)) == k) {
+                t->cache_version[row] = 0;
+            }
+        }
+    }
+}
+
 /* The lane counts us as new: it will say anew what its chunks are, and what is cached of them may
  * have updates in it that do not count. The copy has only what the lane had closed: until it is
  * replaced, the @same process of the lane may be restored from it if it dies. */
@@ -393,15 +409,7 @@ void node_copy_reset(struct node_link *k, bool same)
             w->copies[i].version = 0;
         }
     }
-    for (uint32_t id = 0; id < TABLE_COUNT_MAX; id++) {
-        struct node_worker_table *t = w->tables[id];
-
-        for (uint32_t row = 0; t != NULL && t->cache != NULL && row < t->schema.rows; row++) {
-            if (node_worker_link_of(w, (uint16_t)id, table_row_chunk(&t->schema, row)) == k) {
-                t->cache_version[row] = 0;
-            }
-        }
-    }
+    node_copy_forget_rows(k);
 }
 
 const float *node_worker_chunk(const struct node_worker *w, uint16_t table, uint32_t chunk,

@@ -416,6 +416,7 @@ static void link_joined(struct node_call *call, enum err rc, const json_t *field
         node_worker_notice(w, "lane %u: in again from clock %" PRIu64, k->number, entry);
     } else if (resumed) {
         link_resumed(k, counted);
+        node_copy_forget_rows(k);
     }
     if (!resumed) {
         net_peer_stats(k->peer, &stats);

@@ -342,6 +342,7 @@ void node_copy_flush(struct node_link *k);
 void node_copy_forget_asked(struct node_link *k);
 uint32_t node_copy_offers(struct node_link *k);
 void node_copy_reset(struct node_link *k, bool same);
+void node_copy_forget_rows(struct node_link *k); /* What is cached of them. */
 
 /* Chunks of the copy from @first on, @count of them, are no more: those behind move down. */
 void node_copy_shift(struct node_link *k, uint32_t first, uint32_t count);

@@ -36,7 +36,7 @@ struct drill_worker {
     uint64_t clock;
     uint64_t floor[SIM_DRILL_TABLES];
     uint64_t floor_restores;
-    uint64_t known_restores; /* When it was admitted last. */
+    uint64_t known_restores; /* When it asked to join last. */
     uint64_t read_restores;  /* When reading began: what came before belongs to another life. */
     uint64_t floor_rebases;
     bool retry;

@@ -291,6 +291,7 @@ static void drill_opened(struct drill_worker *w)
     const struct drill *d = w->drill;
 
     if (w->entered == 0 && (d->join_first || w->opened == d->tables)) {
+        w->known_restores = sim_witness_restores(d->witness); /* It may stand still from now on. */
         drill_enter(w, DRILL_JOINING);
     } else if (w->opened < d->tables) {
         drill_enter(w, DRILL_OPENING);
@@ -317,7 +318,6 @@ static void drill_went(struct drill_worker *w)
         drill_say(w->drill, w->worker->host, "is in, from clock %" PRIu64, w->ops[0].value);
         w->entered = w->ops[0].value;
         w->in_as = w->worker->incarnation;
-        w->known_restores = sim_witness_restores(w->drill->witness);
         w->rebases = node_worker_rebases(w->worker->node);
         drill_opened(w);
         break;

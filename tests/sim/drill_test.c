@@ -262,22 +262,23 @@ static void test_a_described_site_holds_under_storms(void **state)
 static void test_seeds_that_broke_once_hold(void **state)
 {
     static const uint64_t seeds[] = {
-        3001991,  /* The worker that passed on the last sums by a tree left before it acknowledged
-                   * them, so that nobody did. */
-        3005203,  /* A server died before a worker knew that its updates were refused. */
-        6002699,  /* Sums by a tree overtook the chunk that a worker waited for to open a table. */
-        7007065,  /* There was no room to tell a worker that it had missed a deadline. */
-        8001713,  /* A worker had no memory to ask for the site, and never asked again. */
-        5001132,  /* A worker that joined anew discarded the only copy. */
-        5000034,  /* A worker gave up more clocks than it said; */
-        7002596,  /* it took acknowledgements of refused frames for others; */
-        41000670, /* the end of a refused clock counted. */
-        8002559,  /* A server that stood still itself gave its workers no time to come back. */
-        31007959, /* A worker with a newer copy came while another one's was fetched. */
-        31010960, /* A worker that had been a member was admitted as a new one after a restart. */
-        31016763, /* The only copy of a table was with a worker that stood still. */
-        61008166, /* A lane took a new worker for the first of a site that others knew. */
-        51004483, /* Several rounds closed before a worker below a tree was told of the first. */
+        3001991,   /* The worker that passed on the last sums by a tree left before it acknowledged
+                    * them, so that nobody did. */
+        3005203,   /* A server died before a worker knew that its updates were refused. */
+        6002699,   /* Sums by a tree overtook the chunk that a worker waited for to open a table. */
+        7007065,   /* There was no room to tell a worker that it had missed a deadline. */
+        8001713,   /* A worker had no memory to ask for the site, and never asked again. */
+        5001132,   /* A worker that joined anew discarded the only copy. */
+        5000034,   /* A worker gave up more clocks than it said; */
+        7002596,   /* it took acknowledgements of refused frames for others; */
+        41000670,  /* the end of a refused clock counted. */
+        8002559,   /* A server that stood still itself gave its workers no time to come back. */
+        31007959,  /* A worker with a newer copy came while another one's was fetched. */
+        31010960,  /* A worker that had been a member was admitted as a new one after a restart. */
+        31016763,  /* The only copy of a table was with a worker that stood still. */
+        61008166,  /* A lane took a new worker for the first of a site that others knew. */
+        101013626, /* Rows that were cached before a server went back passed for newer ones. */
+        51004483,  /* Several rounds closed before a worker below a tree was told of the first. */
     };
 
     (void)state;
