@@ -226,11 +226,9 @@ const struct cli_command cli_command_store_ls = {
         (const char *const[]){
             "Reads every checkpoint from beginning to end: one that is torn, cut or flipped is "
             "called damaged, with the reason; files that a manifest names and that are not there, "
-            "and "
-            "manifests that are damaged, are listed too. The exit status is 1 then. A server "
-            "starts from the "
-            "newest one that was complete in all shards, and not at all if one of them is damaged: "
-            "see --restore of strait server.",
+            "and manifests that are damaged, are listed too. The exit status is 1 then. A server "
+            "starts from the newest one that was complete in all shards, and not at all if one of "
+            "them is damaged: see --restore of strait server.",
             NULL},
     .options =
         (const struct cli_option[]){

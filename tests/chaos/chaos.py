@@ -39,6 +39,7 @@ import settings
 CLOCKS = 500
 QUIET = 0.9  # The part of the clocks after which nothing goes wrong any more.
 STUCK_S = 90  # A run without a new clock for so long has failed.
+TURN_S = 0.01  # Between two looks at what is due.
 GAP_S = 0.12  # Between two faults of a run, on average.
 START_S = 0.5  # A process that cannot even start ends the run, as it should.
 AGE_S = 2.4  # `strait run` gives up on a process that is killed again and again before that.
@@ -327,7 +328,10 @@ class Run:
                     self.fired[kind] += self.inject(kind)
                 except (OSError, ValueError):
                     pass  # It ended just now.
-            time.sleep(0.01)
+            try:
+                runner.wait(TURN_S)
+            except subprocess.TimeoutExpired:
+                pass
 
     # The end.
 
