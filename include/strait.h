@@ -247,6 +247,9 @@ struct strait_state {
     int32_t broadcast;  /* 1: servers send what changes; 0: workers pull it. */
     char barrier[12];   /* "bsp", "ssp" or "tap". */
     char site[68];
+    uint64_t lost_from; /* When a server left this worker out, or restarted without all that it */
+    uint64_t lost_to;   /* had acknowledged: the clocks whose updates may be lost, the last time
+                         * that this happened. 0: it never did. */
 };
 
 STRAIT_API int strait_info(strait *s, struct strait_state *out);

@@ -59,6 +59,8 @@ const char *err_string(enum err rc)
         return "input/output error";
     case ERR_FULL:
         return "disk full";
+    case ERR_DENIED:
+        return "permission denied";
     }
     return "unknown error";
 }

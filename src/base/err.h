@@ -35,9 +35,10 @@ enum err {
     ERR_VERSION = -32, /* No protocol version or critical field in common. */
 
     /* The node. */
-    ERR_NOMEM = -40, /* Out of memory at start-up or on the control path. */
-    ERR_IO = -41,    /* Local disk or kernel refused us. */
-    ERR_FULL = -42,  /* Local disk is full. */
+    ERR_NOMEM = -40,  /* Out of memory at start-up or on the control path. */
+    ERR_IO = -41,     /* Local disk or kernel refused us. */
+    ERR_FULL = -42,   /* Local disk is full. */
+    ERR_DENIED = -43, /* The file system's permissions forbid it. */
 };
 
 enum err_scope { ERR_SCOPE_NONE, ERR_SCOPE_CALL, ERR_SCOPE_CONN, ERR_SCOPE_PEER, ERR_SCOPE_NODE };

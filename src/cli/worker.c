@@ -479,10 +479,16 @@ static enum cli_exit worker_over(struct worker *w, const struct run_process_resu
         return worker_failed(w, r);
     }
     if (w->ctx->json) {
-        worker_json(w, json_pack("{s:s, s:I, s:I, s:I, s:o}", "event", "left", "clock",
+        worker_json(w, json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "event", "left", "clock",
                                  (json_int_t)r->clock, "rebases", (json_int_t)r->rebases, "refused",
-                                 (json_int_t)r->refused, "lanes",
-                                 worker_lanes(r->lanes, r->lanes_count)));
+                                 (json_int_t)r->refused, "lost_from", (json_int_t)r->lost_from,
+                                 "lanes", worker_lanes(r->lanes, r->lanes_count)));
+    }
+    if (r->lost_from > 0) {
+        cli_note(w->ctx,
+                 "clocks %" PRIu64 " to %" PRIu64
+                 " may not count: a server restarted without them before this worker had left",
+                 r->lost_from, r->clock);
     }
     cli_note(w->ctx,
              "left after clock %" PRIu64 ": %.3f MB sent, %.3f MB received, waited %.0f %% of the "

@@ -88,6 +88,7 @@ int client_error_code(enum err rc)
         return STRAIT_E_NO_MEMORY;
     case ERR_IO:
     case ERR_FULL:
+    case ERR_DENIED:
         return STRAIT_E_SYSTEM;
     case ERR_MALFORMED:
     case ERR_CORRUPT:

@@ -44,6 +44,7 @@ int strait_info(strait *s, struct strait_state *info)
     now.clock = node_worker_clock_now(call.client->worker);
     now.rebases = node_worker_rebases(call.client->worker);
     now.refused = node_worker_refused(call.client->worker);
+    node_worker_lost(call.client->worker, &now.lost_from, &now.lost_to);
     site = node_worker_site(call.client->worker);
     if (site != NULL) {
         now.rank = node_worker_rank(call.client->worker);

@@ -100,7 +100,7 @@ enum err node_control_error(const json_t *fields, struct err_text *text)
     if (error == NULL) {
         return OK;
     }
-    if (code >= 0 || code < ERR_FULL) {
+    if (code >= 0 || code < ERR_DENIED) {
         code = ERR_REFUSED;
     }
     return err_text_set(text, (enum err)code, "%s", why == NULL ? "refused" : why);

@@ -122,6 +122,14 @@ static enum err meet_tables(struct node_far *f, const json_t *tables, struct err
     return OK;
 }
 
+/* It is told why, and so is whoever looks at this server's status. */
+static enum err meet_refuse(struct node_far *f, uint16_t operation, uint32_t call, enum err rc,
+                            const struct err_text *text)
+{
+    node_far_troubled(f, text->text);
+    return node_control_refuse(f->in, f->set->lane->pool, operation, call, rc, text->text);
+}
+
 static enum err meet_asked(struct node_far *f, uint32_t call, const json_t *fields)
 {
     struct node_lane *l = f->set->lane;
@@ -129,12 +137,9 @@ static enum err meet_asked(struct node_far *f, uint32_t call, const json_t *fiel
     struct err_text text = {""};
     uint64_t lane;
     json_t *answer;
-    enum err rc = node_control_check(NODE_OP_MEET, fields, &text);
+    enum err rc = node_between_compare(ours, l->config.site.name, json_object_get(fields, "terms"),
+                                       f->site.name, &text);
 
-    if (rc == OK) {
-        rc = node_between_compare(ours, l->config.site.name, json_object_get(fields, "terms"),
-                                  f->site.name, &text);
-    }
     json_decref(ours);
     if (rc == OK && (!node_json_u64(fields, "lane", NODE_LANES_MAX, NODE_LANES_MAX, &lane) ||
                      lane != l->config.number)) {
@@ -146,8 +151,7 @@ static enum err meet_asked(struct node_far *f, uint32_t call, const json_t *fiel
         rc = meet_tables(f, f->said, &text);
     }
     if (rc != OK) {
-        node_far_troubled(f, text.text);
-        return node_control_refuse(f->in, l->pool, NODE_OP_MEET, call, rc, text.text);
+        return meet_refuse(f, NODE_OP_MEET, call, rc, &text);
     }
     f->in_agreed = true;
     f->set->events->known(f, f->set->user);
@@ -244,6 +248,7 @@ enum err node_meet_control(struct node_far *f, const struct net_frame *frame, bo
     uint16_t operation;
     uint32_t call;
     bool permitted = true;
+    struct err_text text;
     enum err rc = node_control_read(frame, &operation, &call, &fields);
 
     if (rc != OK) {
@@ -254,6 +259,8 @@ enum err node_meet_control(struct node_far *f, const struct net_frame *frame, bo
     }
     if (!permitted) {
         /* It was told. */
+    } else if (in && node_control_check(operation, fields, &text) != OK) {
+        rc = meet_refuse(f, operation, call, ERR_INVALID, &text);
     } else if (in && operation == NODE_OP_MEET) {
         rc = meet_asked(f, call, fields);
     } else if (!in && operation == (NODE_OP_SITE | NODE_ANSWER)) {

@@ -26,6 +26,11 @@ void node_lane_trace(struct node_lane *l, const char *fmt, ...)
     l->config.trace(line, l->config.user);
 }
 
+bool node_lane_is_member(const struct node_lane *l, uint32_t rank)
+{
+    return sync_is_member(&l->sync, rank);
+}
+
 bool node_lane_begun(const struct node_lane *l)
 {
     return !l->fresh || l->restoring || l->begun_elsewhere;
@@ -84,6 +89,13 @@ static void lane_say_places(struct node_lane *l)
         loop_timer_start_in(&l->tell, (int64_t)NODE_TELL_MS * 1000000);
     }
     json_decref(fields);
+}
+
+void node_lane_say_begun(struct node_lane *l)
+{
+    if (l->first != NULL) {
+        lane_say_places(l);
+    }
 }
 
 /* The first lane was not told, or has forgotten us. */
@@ -637,6 +649,7 @@ void node_lane_stats(struct node_lane *l, struct node_lane_stats *out)
         .anew = l->anew,
         .starting = !sync_has_started(&l->sync),
         .hurried = l->patience_over,
+        .loaded = l->restored_number > 0,
     };
     for (uint32_t r = 0; r < SYNC_MEMBERS_MAX; r++) {
         out->members += sync_is_member(&l->sync, r);

@@ -100,6 +100,9 @@ MUST_USE enum err node_lane_create(const struct node_lane_config *config,
 /* Which training its checkpoints are of, as read from the store. */
 void node_lane_history(const struct node_lane *l, struct node_lane_history *out);
 
+/* Is the worker of that rank a member? */
+bool node_lane_is_member(const struct node_lane *l, uint32_t rank);
+
 /* Are there members, or were there some? */
 bool node_lane_begun(const struct node_lane *l);
 
@@ -165,6 +168,7 @@ struct node_lane_stats {
     bool fresh;    /* Has had no member: there is nothing to keep. */
     bool anew;     /* It began with nothing: no checkpoint, and nobody came back. */
     bool starting; /* Waits for more workers before it lets the first in. */
+    bool loaded;   /* It started from a checkpoint. */
     bool hurried;  /* After a restart it went on without all workers, because they did not come. */
 };
 

@@ -97,8 +97,7 @@ struct node_session {
     enum node_session_state state;
     uint32_t rank; /* NODE_RANK_ANY: none. */
     bool resumed;  /* It is in, and went on where it was. */
-    bool resuming; /* Asked to go on where it was, after a restart of ours, ... */
-    bool too_late; /* ... when others had gone on from the checkpoint without it. */
+    bool resuming; /* Asked to go on where it was, after a restart of ours. */
     uint64_t resume_clock;
     uint64_t resume_entry; /* First clock that it has anything for. */
     uint32_t offers_due;   /* Chunks whose versions it will still offer. */
@@ -285,6 +284,7 @@ struct node_lane {
     uint64_t restored_number;                 /* Of the checkpoint; 0: there was none. */
     uint64_t restored_clock;                  /* All that is up to here is in, */
     uint64_t resumed_clock;                   /* with what workers' copies had. */
+    bool resumed_less;                        /* Some copy may have had more, and did not come. */
     uint32_t restored_members;                /* So many must come back at least. */
     uint64_t expected[SYNC_MEMBERS_MAX / 64]; /* And these, as those who are back know. */
     uint64_t holders[SYNC_MEMBERS_MAX / 64];  /* Who came back with a copy, and lives. */
@@ -315,6 +315,8 @@ struct node_lane {
 /* lane.c */
 /* May anybody be admitted? Lane 0 waits for what the site's other servers say of themselves. */
 bool node_lane_admits(const struct node_lane *l);
+/* It restarts, so the site had begun: tell the first lane, which may have restarted too. */
+void node_lane_say_begun(struct node_lane *l);
 /* Its parameters do not belong to those that are served elsewhere (I11): tell the owner. */
 void node_lane_refuse(struct node_lane *l, const char *text);
 void node_lane_trace(struct node_lane *l, const char *fmt, ...) PRINTF_LIKE(2, 3);

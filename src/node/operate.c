@@ -211,6 +211,17 @@ static enum err operate_site(struct node_session *s, uint32_t call, const json_t
 
 /* Membership. */
 
+/* For a worker that another process of this lane had admitted: the last clock of which that one's
+ * acknowledgements still hold. */
+static void operate_restored(const struct node_lane *l, json_t *answer)
+{
+    uint64_t clock = l->fresh ? l->restored_clock : l->resumed_clock;
+
+    if (l->ack != NODE_ACK_TAKEN) {
+        (void)json_object_set_new(answer, "restored", json_integer((json_int_t)clock));
+    }
+}
+
 /* What a worker is told when it is admitted. With checkpoints it learns which of its clocks are in,
  * since it gives up what was not acknowledged unless it resumes. */
 static enum err operate_joined(struct node_session *s, uint64_t clock, bool resumed)
@@ -223,9 +234,8 @@ static enum err operate_joined(struct node_session *s, uint64_t clock, bool resu
         (void)json_object_set_new(answer, "counted",
                                   json_integer((json_int_t)l->counted[s->rank].clock));
     }
-    if (s->too_late) {
-        (void)json_object_set_new(answer, "restored", json_integer((json_int_t)l->resumed_clock));
-        s->too_late = false;
+    if (!resumed || l->resumed_less) {
+        operate_restored(l, answer);
     }
     return node_operate_answer(s, NODE_OP_JOIN, s->join_call, answer);
 }
@@ -516,7 +526,6 @@ static enum err operate_join(struct node_session *s, uint32_t call, uint64_t seq
     s->since = resume ? UINT64_MAX : sequence; /* Nothing counts before it is resumed. */
     s->again = json_is_true(json_object_get(fields, "again"));
     s->resuming = resuming;
-    s->too_late = resume && !s->resuming;
     node_restore_holder(l, (uint32_t)rank, resuming);
     if (s->resuming) {
         s->resume_clock = clock;
@@ -533,6 +542,7 @@ static enum err operate_join(struct node_session *s, uint32_t call, uint64_t seq
 static enum err operate_leave(struct node_session *s, uint32_t call)
 {
     struct node_lane *l = s->lane;
+    json_t *answer;
 
     s->left_in = s->left_in || s->state == NODE_IN; /* It may ask twice. */
     if (s->rank != NODE_RANK_ANY && l->by_rank[s->rank] == s) {
@@ -540,7 +550,9 @@ static enum err operate_leave(struct node_session *s, uint32_t call)
     }
     s->state = NODE_OUT;
     s->told = true;
-    return node_operate_answer(s, NODE_OP_LEAVE, call, json_pack("{s:b}", "in", (int)s->left_in));
+    answer = json_pack("{s:b}", "in", (int)s->left_in);
+    operate_restored(l, answer);
+    return node_operate_answer(s, NODE_OP_LEAVE, call, answer);
 }
 
 /* Checkpoints on demand. */

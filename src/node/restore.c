@@ -192,6 +192,7 @@ enum err node_restore_begin(struct node_lane *l)
         l->patience_long = false;
         restore_wait(l, l->config.restore_ns);
         node_lane_trace(l, "waits for workers to come back");
+        node_lane_say_begun(l);
     }
     return rc;
 }
@@ -646,6 +647,41 @@ void node_restore_tell(const struct node_lane *l)
     }
 }
 
+/* May somebody who is not back have had a copy of rounds that this lane goes on without? */
+static bool restore_lacks(const struct node_lane *l)
+{
+    if (l->ack != NODE_ACK_COPIED) {
+        return false;
+    }
+    for (uint32_t r = 0; r < SYNC_MEMBERS_MAX; r++) {
+        const struct node_session *s = l->by_rank[r];
+
+        if ((s == NULL || !s->resuming) && (l->expected[r / 64] >> (r % 64) & 1) != 0) {
+            return true;
+        }
+    }
+    return restore_misses_offers(l);
+}
+
+/* Acknowledged updates are lost. Workers say which, if they come back; the operator hears it in any
+ * case. */
+static void restore_say_lost(const struct node_lane *l)
+{
+    uint64_t best = 0;
+
+    for (uint32_t c = 0; c < l->restored_count; c++) {
+        if (l->restored[c].version < l->restored[c].best && l->restored[c].best > best) {
+            best = l->restored[c].best;
+        }
+    }
+    if (best > 0) {
+        LOG_WRN("node",
+                "lane %u goes on from clock %" PRIu64 ": a worker offered a copy of clock %" PRIu64
+                " and did not send it within %.1f s, so the clocks between are lost",
+                l->config.number, l->resumed_clock, best, (double)l->config.restore_ns / 1e9);
+    }
+}
+
 static void restore_versions(struct node_lane *l)
 {
     for (uint32_t c = 0; c < l->restored_count; c++) {
@@ -670,12 +706,13 @@ void node_restore_end(struct node_lane *l)
     restore_versions(l);
     l->resumed_clock =
         l->config.site.sync.policy->rounds ? sync_version(&l->sync) : l->restored_clock;
+    l->resumed_less = restore_lacks(l);
+    restore_say_lost(l);
     LIST_FOREACH (link, &l->sessions) {
         struct node_session *s = LIST_ENTRY(link, struct node_session, link);
 
         if (s->state == NODE_ASKED && s->resuming) {
             s->resuming = restore_known(l, s);
-            s->too_late = !s->resuming;
             if (s->resuming) {
                 restore_mark(s);
                 if (restore_member(l, s, restore_clock_of(l, s)) != OK) {

@@ -172,8 +172,11 @@ static void worker_acked(struct net_peer *peer, const struct wire_header *header
     }
     if (header->type == WIRE_PULL || header->type == WIRE_ROWS_PULL) {
         k->pulls_unacked--;
-    } else if (header->type == WIRE_CLOCK && header->sequence > k->in_after &&
-               header->clock > k->acked) {
+    } else if (node_link_is_update(header) && header->sequence > k->in_after &&
+               header->clock > k->acked_update) {
+        k->acked_update = header->clock;
+    }
+    if (header->type == WIRE_CLOCK && header->sequence > k->in_after && header->clock > k->acked) {
         k->acked = header->clock;
         k->risk_first = UINT64_MAX; /* A checkpoint of a later clock has all before it. */
     }
@@ -389,6 +392,12 @@ uint64_t node_worker_lost_from(struct node_worker *w)
 
     w->lost_from = 0;
     return from;
+}
+
+void node_worker_lost(const struct node_worker *w, uint64_t *from_out, uint64_t *to_out)
+{
+    *from_out = w->lost_range[0];
+    *to_out = w->lost_range[1];
 }
 
 uint64_t node_worker_rebases(const struct node_worker *w)

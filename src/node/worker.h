@@ -174,6 +174,8 @@ uint64_t node_worker_rebases(const struct node_worker *w);
 /* Updates of this worker from this clock on may be lost: a lane admitted it anew, or restarted, and
  * does not have all that the worker has given up. Since the last call; 0: none is known. */
 uint64_t node_worker_lost_from(struct node_worker *w);
+/* The clocks of which that is true, the last time that it happened; zeros: it never did. */
+void node_worker_lost(const struct node_worker *w, uint64_t *from_out, uint64_t *to_out);
 /* Elements that kept their value, because an addition here would have made them infinite. */
 uint64_t node_worker_nonfinite(const struct node_worker *w);
 uint64_t node_worker_refused(const struct node_worker *w); /* Updates, other than for being late. */

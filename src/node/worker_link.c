@@ -306,11 +306,15 @@ static void link_refused(struct node_link *k, enum err rc, const char *text)
     }
 }
 
+bool node_link_is_update(const struct wire_header *header)
+{
+    return header->type == WIRE_PUSH || header->type == WIRE_ROWS_PUSH;
+}
+
 /* Updates and ends of clocks: what a worker loses if it gives them up. */
 static bool link_is_update(const struct wire_header *header)
 {
-    return header->type == WIRE_PUSH || header->type == WIRE_ROWS_PUSH ||
-           header->type == WIRE_CLOCK;
+    return node_link_is_update(header) || header->type == WIRE_CLOCK;
 }
 
 /* The worker will join anew: what was not acknowledged until now may be lost, and what it sends
@@ -330,8 +334,45 @@ static void link_lost_from(struct node_link *k, uint64_t clock)
 {
     struct node_worker *w = k->worker;
 
+    if (clock > w->clock) {
+        return; /* Nothing was sent for it. */
+    }
     if (w->lost_from == 0 || clock < w->lost_from) {
         w->lost_from = clock;
+    }
+    /* Several lanes may say so of the same event, one after the other. */
+    if (w->lost_range[1] != w->clock || clock < w->lost_range[0]) {
+        w->lost_range[0] = clock;
+        w->lost_range[1] = w->clock;
+    }
+}
+
+/* An answer to join. A lane that is another process than the one that admitted this worker last
+ * may have less than that one had acknowledged. */
+static void link_restored(struct node_link *k, uint64_t restored)
+{
+    if (k->incarnation != 0 && k->incarnation != net_peer_incarnation(k->peer) &&
+        restored < k->restored) {
+        k->restored = restored;
+    }
+}
+
+/* Is in: what had been acknowledged and is gone is lost. */
+static void link_lost_acked(struct node_link *k)
+{
+    if (k->restored < k->acked_update) {
+        link_lost_from(k, k->restored < k->entry ? k->entry : k->restored + 1);
+    }
+    k->restored = UINT64_MAX;
+}
+
+void node_link_left(struct node_link *k, const json_t *answer)
+{
+    uint64_t restored;
+
+    if (node_json_u64(answer, "restored", INT64_MAX, UINT64_MAX, &restored)) {
+        link_restored(k, restored);
+        link_lost_acked(k);
     }
 }
 
@@ -343,16 +384,9 @@ static void link_rejoined(struct node_link *k, uint64_t counted)
     if (first != UINT64_MAX) {
         first = counted >= first ? counted + 1 : first;
     }
-    if (k->restored != UINT64_MAX) {
-        /* More may have been acknowledged than the lane has now. */
-        uint64_t gone = k->restored < k->entry ? k->entry : k->restored + 1;
-
-        first = gone < first ? gone : first;
-    }
     if (first != UINT64_MAX) {
         link_lost_from(k, first);
     }
-    k->restored = UINT64_MAX;
     k->risk_last = counted;
     if (counted < k->risk_first) {
         k->risk_first = UINT64_MAX;
@@ -376,13 +410,14 @@ static void link_joined(struct node_call *call, enum err rc, const json_t *field
     struct node_worker *w = k->worker;
     bool resumed = json_is_true(json_object_get(fields, "resumed"));
     struct net_peer_stats stats;
-    uint64_t entry, window, counted;
+    uint64_t entry, window, counted, restored;
 
     if (!w->want_in) {
         return; /* We have left meanwhile, and said so. */
     }
     if (rc == OK && (!node_json_u64(fields, "clock", INT64_MAX, 1, &entry) ||
                      !node_json_u64(fields, "counted", INT64_MAX, 0, &counted) ||
+                     !node_json_u64(fields, "restored", INT64_MAX, UINT64_MAX, &restored) ||
                      !node_json_u64(fields, "window", INT64_MAX, LIMIT_WINDOW_BYTES, &window))) {
         rc = ERR_MALFORMED;
     }
@@ -395,10 +430,8 @@ static void link_joined(struct node_call *call, enum err rc, const json_t *field
         return;
     }
     k->joins_failed = 0;
+    link_restored(k, restored);
     if (k->resuming && !resumed) {
-        if (!node_json_u64(fields, "restored", INT64_MAX, UINT64_MAX, &k->restored)) {
-            k->restored = UINT64_MAX;
-        }
         /* What was sent meanwhile, in the hope to go on, must not count: ask again as who we are.
          */
         node_link_join(k, false);
@@ -410,6 +443,7 @@ static void link_joined(struct node_call *call, enum err rc, const json_t *field
     k->in_ns = loop_now_ns(w->config.loop);
     k->begun = false;
     k->resumable = true;
+    link_lost_acked(k);
     if (w->in && !resumed) {
         w->rebases++;
         link_rejoined(k, counted);
@@ -422,6 +456,7 @@ static void link_joined(struct node_call *call, enum err rc, const json_t *field
         net_peer_stats(k->peer, &stats);
         k->in_after = stats.sent_sequence;
         k->entry = entry;
+        k->acked_update = 0;
     }
     if (resumed && k->clock_said > 0) {
         node_link_say_clock(k, k->clock_said); /* It may have been lost with the server. */

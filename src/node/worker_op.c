@@ -548,9 +548,11 @@ static void task_left(struct node_call *call, enum err rc, const json_t *fields,
     struct node_op_state *t = task_of(w, call->user);
 
     (void)text;
-    if (rc == OK && call->operation == NODE_OP_LEAVE &&
-        json_is_false(json_object_get(fields, "in"))) {
-        w->rebases++; /* Left out without having heard of it: its last updates do not count. */
+    if (rc == OK && call->operation == NODE_OP_LEAVE) {
+        node_link_left(call->on, fields);
+        if (json_is_false(json_object_get(fields, "in"))) {
+            w->rebases++; /* Left out without having heard of it: its last updates do not count. */
+        }
     }
     if (t != NULL && t->remaining > 0) {
         t->remaining--;

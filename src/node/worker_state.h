@@ -114,6 +114,7 @@ struct node_link {
     int64_t up_ns;         /* When it was reached last; at first: when we began to try. */
     uint64_t entry;        /* First clock that counts here. */
     uint64_t acked;        /* Last one of these whose end was acknowledged here; zero: none. */
+    uint64_t acked_update; /* Last one of which some update was. */
     uint64_t asked_after;  /* Frames up to this number were sent before we asked to join anew, */
     uint64_t in_after;     /* and these before we were let in: some of them were refused. */
     /* Updates of clocks from .risk_first on may be lost, since the worker joined anew and gave up
@@ -121,8 +122,8 @@ struct node_link {
      * and lost only if it restarts before its next checkpoint. */
     uint64_t risk_first;
     uint64_t risk_last;
-    uint64_t restored; /* The clock of the checkpoint of a lane that is too far for this worker to
-                        * resume; UINT64_MAX: none. */
+    uint64_t restored; /* Last clock that a lane which restarted since .entry was said goes on
+                        * from, without all that it had acknowledged; UINT64_MAX: none. */
     uint64_t advanced;
     uint64_t advanced_seen[LIMIT_STREAMS_PER_PEER];
     bool advanced_any;
@@ -253,7 +254,8 @@ struct node_worker {
     uint64_t number; /* Of the last update. */
     uint32_t next_call;
     uint64_t rebases;
-    uint64_t lost_from; /* As in node_worker_lost_from(). */
+    uint64_t lost_from;     /* As in node_worker_lost_from(). */
+    uint64_t lost_range[2]; /* As in node_worker_lost(). */
     uint64_t refused;
     uint64_t nonfinite; /* Elements that kept their value: see node_worker_over(). */
     struct list tasks;
@@ -306,6 +308,9 @@ void node_link_up(struct node_link *k, bool restarted);
 void node_link_lost(struct node_link *k, const char *text);
 void node_link_out(struct node_link *k); /* It left us out: ask again. */
 void node_link_join(struct node_link *k, bool resume);
+/* The lane answered that this worker has left. */
+void node_link_left(struct node_link *k, const json_t *answer);
+bool node_link_is_update(const struct wire_header *header);
 void node_link_join_due(struct node_link *k); /* Ask if that could not be done before. */
 enum err node_link_frame(struct node_link *k, const struct net_frame *frame);
 MUST_USE enum err node_link_call(struct node_link *k, uint16_t operation, json_t *fields,

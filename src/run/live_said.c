@@ -118,6 +118,18 @@ static void live_worker_evaluated(struct live_member *m, const json_t *event)
     }
 }
 
+/* It may hear while it leaves that a server has restarted without its last clocks. */
+static void live_worker_left(struct live_member *m, const json_t *event)
+{
+    int64_t clock, lost_from;
+
+    if (live_field(event, "clock", &clock) && live_field(event, "lost_from", &lost_from) &&
+        lost_from > 0 && lost_from <= clock) {
+        live_event(m->live, "rebased", m->name, "clocks %" PRId64 " to %" PRId64 " may not count",
+                   lost_from, clock);
+    }
+}
+
 static void live_worker_said(struct live_member *m, const char *kind, const json_t *event)
 {
     const char *text = json_string_value(json_object_get(event, "text"));
@@ -134,6 +146,7 @@ static void live_worker_said(struct live_member *m, const char *kind, const json
         live_worker_evaluated(m, event);
     } else if (strcmp(kind, "left") == 0) {
         live_lanes(m, event);
+        live_worker_left(m, event);
     } else if (strcmp(kind, "notice") == 0 || strcmp(kind, "waiting") == 0 ||
                strcmp(kind, "unrecorded") == 0) {
         live_event(m->live, kind, m->name, "%s", text == NULL ? "" : text);

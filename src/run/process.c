@@ -516,6 +516,10 @@ static void process_settle(struct run_process *p)
     process_tell(p);
     p->result->rebases = node_worker_rebases(p->node);
     p->result->refused = node_worker_refused(p->node);
+    p->result->lost_from = node_worker_lost_from(p->node);
+    if (p->result->lost_from > p->result->clock) {
+        p->result->lost_from = 0;
+    }
     loop_driver_leave(p->driver, false);
     p->result->lanes_count = run_process_traffic(p, p->result->lanes, NODE_LANES_MAX);
 }

@@ -73,7 +73,9 @@ struct run_process_result {
     struct err_text text;
     uint64_t clock; /* The last that ended. */
     uint64_t rebases;
-    uint64_t refused; /* Updates, other than for being late. */
+    uint64_t refused;   /* Updates, other than for being late. */
+    uint64_t lost_from; /* Updates of the clocks from here on may be lost, which showed when it
+                         * left; 0: none. */
     uint32_t lanes_count;
     struct run_process_lane lanes[NODE_LANES_MAX];
 };

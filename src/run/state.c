@@ -119,7 +119,7 @@ static uint64_t state_check_more(uint64_t check, const void *block, size_t size)
 static enum err state_unreadable(const struct run_state *s, const struct state_slot *slot,
                                  enum err rc, const char *why, struct err_text *text)
 {
-    if (rc == ERR_NOMEM || rc == ERR_IO) {
+    if (rc == ERR_NOMEM || rc == ERR_IO || rc == ERR_DENIED) {
         return err_text_set(text, rc, "%.180s/%s cannot be read: %s", s->config.place, slot->name,
                             err_string(rc));
     }

@@ -67,6 +67,17 @@ static void drill_watch_begin(struct drill *d, uint32_t lane)
     }
 }
 
+/* Whom the lane would wait for if it went down now. */
+static void drill_watch_members(struct drill *d, uint32_t lane)
+{
+    const struct node_lane *l = sim_cluster_lane(d->cluster, lane);
+
+    d->lane_members[lane] = 0;
+    for (uint32_t i = 0; i < d->workers_count; i++) {
+        d->lane_members[lane] |= (uint32_t)node_lane_is_member(l, i) << i;
+    }
+}
+
 /* Lanes that went down since we looked last, and those that have begun. */
 static void drill_watch_lanes(struct drill *d)
 {
@@ -87,6 +98,9 @@ static void drill_watch_lanes(struct drill *d)
         d->lane_starts[i] = starts;
         if (on) {
             drill_watch_begin(d, i);
+            if (d->lane_begun[i]) {
+                drill_watch_members(d, i);
+            }
         }
     }
 }

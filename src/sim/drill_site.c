@@ -59,12 +59,18 @@ void drill_make(const struct drill *d, uint32_t table, uint32_t rank, uint64_t c
 
 /* Parts. */
 
+static uint32_t drill_lane_of(const struct drill *d, uint32_t table)
+{
+    return table_chunk_shard((uint16_t)table, 0, d->site.shards) % d->site.lanes;
+}
+
 /* Is there a worker whose copy has the version, and that the lane has met or would have, had it
- * waited? One that did not come in time is no help: how long a lane waits is a setting. */
+ * waited? One that did not come in time is no help, nor one that came and did not answer then, if
+ * there is a checkpoint: how long a lane waits is a setting. Workers are told what is lost. */
 static bool drill_held(uint32_t table, uint64_t version, void *user)
 {
     struct drill *d = user;
-    uint32_t lane = table_chunk_shard((uint16_t)table, 0, d->site.shards) % d->site.lanes;
+    uint32_t lane = drill_lane_of(d, table);
     struct node_lane_stats stats = {0};
 
     node_lane_stats(sim_cluster_lane(d->cluster, lane), &stats);
@@ -73,16 +79,29 @@ static bool drill_held(uint32_t table, uint64_t version, void *user)
         enum node_standing standing;
         uint64_t has;
 
+        if ((d->lane_members[lane] >> i & 1) == 0) {
+            continue; /* It was left out, and the others have forgotten it. */
+        }
         if (w == NULL || node_worker_chunk(w, (uint16_t)table, 0, &has) == NULL || has < version) {
             continue;
         }
         standing = node_worker_standing(w, lane);
-        if (standing == NODE_STANDING_OFFERED ||
+        if ((standing == NODE_STANDING_OFFERED && !(stats.hurried && stats.loaded)) ||
             (standing == NODE_STANDING_BACKS && !stats.hurried)) {
             return true;
         }
     }
     return false;
+}
+
+static bool drill_works(uint32_t table, uint32_t rank, uint64_t incarnation, void *user)
+{
+    const struct drill *d = user;
+    const struct drill_worker *w = &d->workers[rank];
+    bool in = (d->lane_members[drill_lane_of(d, table)] >> rank & 1) != 0;
+
+    return w->worker != NULL && w->worker->node != NULL && !w->done &&
+           (w->state != DRILL_LEAVING || in) && w->worker->incarnation == incarnation;
 }
 
 static enum err drill_cluster(struct drill *d)
@@ -130,6 +149,7 @@ static enum err drill_witness(struct drill *d)
                                         .update = drill_update,
                                         .exact = !d->config.rough,
                                         .held = drill_held,
+                                        .works = drill_works,
                                         .user = d};
     enum err rc;
 

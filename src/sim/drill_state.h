@@ -86,10 +86,11 @@ struct drill {
     bool join_first;  /* Workers join with one table, and open the others then. */
     struct sim_host *lane_hosts[NODE_LANES_MAX];
     bool lane_on[NODE_LANES_MAX];
-    uint64_t lane_starts[NODE_LANES_MAX]; /* It may go off and on between two looks. */
-    bool lane_begun[NODE_LANES_MAX];      /* In this life. */
-    uint32_t lane_lives[NODE_LANES_MAX];  /* In which it has begun. */
-    bool began_anew;                      /* New workers did not know that there were others. */
+    uint64_t lane_starts[NODE_LANES_MAX];  /* It may go off and on between two looks. */
+    bool lane_begun[NODE_LANES_MAX];       /* In this life. */
+    uint32_t lane_lives[NODE_LANES_MAX];   /* In which it has begun. */
+    uint32_t lane_members[NODE_LANES_MAX]; /* As it had them last, by rank. */
+    bool began_anew;                       /* New workers did not know that there were others. */
     struct drill_sum sums[SIM_DRILL_TABLES];
     uint64_t looks;
     char broken[320];

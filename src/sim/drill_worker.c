@@ -262,7 +262,15 @@ static void drill_begin_clock(struct drill_worker *w, uint64_t clock, uint64_t r
 static bool drill_left_out(struct drill_worker *w, bool skipped)
 {
     uint64_t lost_from = node_worker_lost_from(w->worker->node);
+    uint64_t first, last;
 
+    node_worker_lost(w->worker->node, &first, &last);
+    if (lost_from > 0 && (lost_from < first || last < first || last > w->clock)) {
+        (void)snprintf(w->drill->broken, sizeof(w->drill->broken),
+                       "worker %u lost clocks from %" PRIu64 " on, and shows %" PRIu64
+                       " to %" PRIu64,
+                       w->worker->rank, lost_from, first, last);
+    }
     if (w->rebases == node_worker_rebases(w->worker->node) && !skipped &&
         (lost_from == 0 || lost_from > w->clock)) {
         return false;
@@ -270,8 +278,15 @@ static bool drill_left_out(struct drill_worker *w, bool skipped)
     lost_from = lost_from > 0 && lost_from < w->clock ? lost_from : w->clock;
     sim_witness_dropped(w->drill->witness, w->worker->rank, lost_from);
     w->drill->rebases++;
-    drill_say(w->drill, w->worker->host, "was left out and let in again during clock %" PRIu64,
-              w->clock);
+    if (lost_from < w->clock) {
+        drill_say(w->drill, w->worker->host,
+                  "was left out and let in again during clock %" PRIu64 "; clock %" PRIu64
+                  " and what followed may be lost",
+                  w->clock, lost_from);
+    } else {
+        drill_say(w->drill, w->worker->host, "was left out and let in again during clock %" PRIu64,
+                  w->clock);
+    }
     return true;
 }
 

@@ -23,6 +23,7 @@ struct witness_update {
     bool due;     /* Must be in the values in the end, */
     bool dropped; /* unless it was not acknowledged when its worker forgot it, */
     bool excused; /* or it was, and got lost with all who had it. */
+    bool owed;    /* That was not said to its worker, which lives. */
     uint16_t table;
     uint32_t rank;
     uint64_t incarnation;
@@ -198,6 +199,7 @@ static void witness_taken(uint16_t table, uint32_t chunk, uint32_t rank, uint64_
                     rank, incarnation, table, clock);
     }
     u->open = true;
+    u->owed = false; /* The acknowledgement was lost too, so it was sent again. */
 }
 
 static void witness_expect(struct sim_witness *w, uint16_t table, uint64_t version,
@@ -296,6 +298,8 @@ static void witness_lost(struct sim_witness *w, struct witness_update *u)
     u->open = false;
     u->version = 0;
     u->excused = u->excused || u->acked; /* Its worker cannot send it again. */
+    u->owed =
+        u->owed || (u->acked && w->config.works(u->table, u->rank, u->incarnation, w->config.user));
     u->acked = false;
 }
 
@@ -388,6 +392,7 @@ void sim_witness_dropped(struct sim_witness *w, uint32_t rank, uint64_t from)
         struct witness_update *u = &w->updates[i];
 
         u->dropped = u->dropped || (u->rank == rank && u->clock >= from && !u->acked);
+        u->owed = u->owed && !(u->rank == rank && u->clock >= from);
     }
 }
 
@@ -459,11 +464,13 @@ uint64_t sim_witness_missing(const struct sim_witness *w, char *first, size_t si
     for (uint32_t i = 0; i < w->updates_count; i++) {
         const struct witness_update *u = &w->updates[i];
 
-        if (u->due && !u->dropped && !u->excused && u->version == 0) {
+        if ((u->due && !u->dropped && !u->excused && u->version == 0) || u->owed) {
             if (count++ == 0) {
                 (void)snprintf(first, size, "worker %u/%" PRIu64 ", table %u, clock %" PRIu64 "%s",
                                u->rank, u->incarnation, u->table, u->clock,
-                               u->acked ? ", acknowledged" : "");
+                               u->owed    ? ", of whose loss it has not heard"
+                               : u->acked ? ", acknowledged"
+                                          : "");
             }
         }
     }

@@ -26,6 +26,9 @@ struct sim_witness_config {
     struct node_site site;
     /* Broadcast: could the lane have got @version of the table back from the copy of a worker? */
     bool (*held)(uint32_t table, uint64_t version, void *user);
+    /* Does this process of a worker live, and has the table's lane not let it go? It must be told
+     * what is lost. */
+    bool (*works)(uint32_t table, uint32_t rank, uint64_t incarnation, void *user);
     void *user;
 };
 

@@ -36,6 +36,10 @@ static enum err dir_err(int why)
     case EDQUOT:
     case EFBIG:
         return ERR_FULL;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return ERR_DENIED;
     case ENOMEM:
         return ERR_NOMEM;
     default:
@@ -120,7 +124,7 @@ enum err dir_open(const char *path, bool write, int *root_out, struct err_text *
         return dir_open_fault(path, text);
     }
     if (write && faccessat(root, ".", R_OK | W_OK | X_OK, AT_EACCESS) != 0) {
-        rc = err_text_set(text, ERR_IO,
+        rc = err_text_set(text, dir_err(errno),
                           "cannot write to the folder %s: %s: change its owner or its "
                           "permissions, or name another folder",
                           path, strerror(errno));

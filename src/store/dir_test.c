@@ -105,7 +105,7 @@ static void test_each_failing_system_call_leaves_the_old_object(void **state)
         {DIR_CALL_FSYNC, EIO, ERR_IO, 8},      {DIR_CALL_FSYNC, ENOSPC, ERR_FULL, 8},
         {DIR_CALL_RENAME, EIO, ERR_IO, 2},     {DIR_CALL_RENAME, ENOENT, ERR_IO, 2},
         {DIR_CALL_OPEN, EMFILE, ERR_IO, 12},   {DIR_CALL_OPEN, ENOMEM, ERR_NOMEM, 12},
-        {DIR_CALL_MKDIR, ENOSPC, ERR_FULL, 2}, {DIR_CALL_MKDIR, EACCES, ERR_IO, 2},
+        {DIR_CALL_MKDIR, ENOSPC, ERR_FULL, 2}, {DIR_CALL_MKDIR, EACCES, ERR_DENIED, 2},
     };
     struct place *p = *state;
 
@@ -210,9 +210,9 @@ static void test_failing_reads_are_told_apart(void **state)
     static const struct {
         int error;
         enum err want;
-    } faults[] = {{EIO, ERR_CORRUPT},  {EBADMSG, ERR_CORRUPT}, {EUCLEAN, ERR_CORRUPT},
-                  {EACCES, ERR_IO},    {ENOMEM, ERR_NOMEM},    {EINTR, OK},
-                  {EOVERFLOW, ERR_IO}, {ESTALE, ERR_IO}};
+    } faults[] = {{EIO, ERR_CORRUPT},   {EBADMSG, ERR_CORRUPT}, {EUCLEAN, ERR_CORRUPT},
+                  {EACCES, ERR_DENIED}, {ENOMEM, ERR_NOMEM},    {EINTR, OK},
+                  {EOVERFLOW, ERR_IO},  {ESTALE, ERR_IO}};
     struct place *p = *state;
     uint64_t whole;
     char got[8];
@@ -230,7 +230,7 @@ static void test_failing_reads_are_told_apart(void **state)
         dir_fail_at(DIR_CALL_OPEN, k, EMFILE);
         assert_int_equal(dir_read(p->root, "f/a", 0, got, 3, &done), ERR_IO);
         dir_fail_at(DIR_CALL_OPEN, k, EACCES);
-        assert_int_equal(dir_size(p->root, "f/a", &whole), ERR_IO);
+        assert_int_equal(dir_size(p->root, "f/a", &whole), ERR_DENIED);
     }
     dir_fail_at(DIR_CALL_FSTAT, 1, EIO);
     assert_int_equal(dir_size(p->root, "f/a", &whole), ERR_IO);
@@ -242,7 +242,7 @@ static void test_failing_removals_are_reported(void **state)
 
     assert_int_equal(put(p, "f/a", "abc"), OK);
     dir_fail_at(DIR_CALL_UNLINK, 1, EROFS);
-    assert_int_equal(dir_remove(p->root, "f/a"), ERR_IO);
+    assert_int_equal(dir_remove(p->root, "f/a"), ERR_DENIED);
     dir_fail_at(DIR_CALL_OPEN, 2, EMFILE);
     assert_int_equal(dir_remove(p->root, "f/a"), ERR_IO);
     assert_text(p, "f/a", "abc");
@@ -447,7 +447,7 @@ static void test_a_folder_that_cannot_be_used_is_explained(void **state)
                    p->path);
     assert_string_equal(text.text, want);
     dir_fail_at(DIR_CALL_ACCESS, 1, EACCES);
-    assert_int_equal(dir_open(p->path, true, &root, &text), ERR_IO);
+    assert_int_equal(dir_open(p->path, true, &root, &text), ERR_DENIED);
     (void)snprintf(want, sizeof(want),
                    "cannot write to the folder %s: Permission denied: change its owner or its "
                    "permissions, or name another folder",

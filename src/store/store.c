@@ -50,7 +50,7 @@ static bool store_prefix_valid(const char *prefix)
 /* Remember if it is the medium that failed. */
 static enum err store_note(struct store *s, enum err rc)
 {
-    s->fault = rc == ERR_IO || rc == ERR_FULL ? rc : s->fault;
+    s->fault = rc == ERR_IO || rc == ERR_FULL || rc == ERR_DENIED ? rc : s->fault;
     return rc;
 }
 

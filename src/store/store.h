@@ -45,7 +45,8 @@ struct store_ops {
 /* First field of every backend's own state. */
 struct store {
     const struct store_ops *ops;
-    enum err fault;  /* ERR_IO or ERR_FULL: how the medium failed last; OK: it never has. */
+    enum err
+        fault; /* ERR_IO, ERR_FULL or ERR_DENIED: how the medium failed last; OK: it never has. */
     _Atomic int why; /* errno of the last failure to write; 0: none. */
 };
 

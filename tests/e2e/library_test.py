@@ -240,6 +240,7 @@ class Info(ctypes.Structure):
         ("size", ctypes.c_size_t), ("clock", U64), ("rebases", U64), ("refused", U64),
         ("staleness", U64), ("rank", U32), ("lanes", U32), ("broadcast", ctypes.c_int32),
         ("barrier", ctypes.c_char * 12), ("site", ctypes.c_char * 68),
+        ("lost_from", U64), ("lost_to", U64),
     ]
 
 
