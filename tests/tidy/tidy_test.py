@@ -145,6 +145,19 @@ CASES = {
         add("src/base/bad.c", code("return sprintf(0, 0);")),
         "src/base/bad.c:7: sprintf is not safe enough",
     ),
+    "own header in a sub-folder": (
+        {
+            "src/base/more/sum.h": GOOD["src/base/sum.h"].replace("BASE_SUM_H", "BASE_MORE_SUM_H"),
+            "src/base/more/sum.c": "/* Sums. */\n\n#include \"base/limits.h\"\n"
+            "#include \"base/more/sum.h\"\n" + FUNCTION % "    return 0;\n",
+            **change("src/base/CMakeLists.txt", "SOURCES", "SOURCES more/sum.c"),
+        },
+        'src/base/more/sum.c:3: first include is not "base/more/sum.h"',
+    ),
+    "file in a sub-folder that is not built": (
+        {"src/base/more/clock.c": code("return 0;")},
+        "src/base/more/clock.c:1: no CMakeLists.txt names this file",
+    ),
     "no opening comment in a header": (
         change("src/base/sum.h", "/* Sums. */\n\n", ""),
         "src/base/sum.h:1: opens without a comment",
