@@ -4,9 +4,9 @@
 
 #include "base/private_dir.h"
 #include "cli/commands.h"
-#include "emu/lab.h"
-#include "emu/lab_control.h"
-#include "emu/lab_inside.h"
+#include "emu/lab/control.h"
+#include "emu/lab/inside.h"
+#include "emu/lab/lab.h"
 #include "loop/clock.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
  * it is asked.
  *
  *     /run/strait/lab-NAME/lock         held by the keeper and its relay as long as one of them
- * lives control      the socket (emu/lab_control.h) state.json   what "ready" said, for scripts log
+ * lives control      the socket (emu/lab/control.h) state.json   what "ready" said, for scripts log
  * what the keeper logs */
 
 #ifndef CLI_LAB_H

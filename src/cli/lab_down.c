@@ -2,7 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/lab.h"
-#include "emu/lab_control.h"
+#include "emu/lab/control.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
 
 #include "cli/commands.h"
 #include "cli/lab.h"
-#include "emu/lab_inside.h"
-#include "emu/lab_plan.h"
+#include "emu/lab/inside.h"
+#include "emu/lab/plan.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,14 +1,14 @@
 /* strait lab fill: other people's traffic, in the namespace of a host. Not for people: a run starts
  * one for each of its members.
  *
- * Orders come as lines on standard input (emu/filler_order.h), and the end of it is the end. News
- * go out as lines of JSON: {"event":"ready"}, then, whenever something came, {"event":"received",
- * "bytes":[...]} with what came in all, by kind. */
+ * Orders come as lines on standard input (emu/traffic/filler_order.h), and the end of it is the
+ * end. News go out as lines of JSON: {"event":"ready"}, then, whenever something came,
+ * {"event":"received", "bytes":[...]} with what came in all, by kind. */
 
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/context.h"
-#include "emu/filler.h"
+#include "emu/traffic/filler.h"
 #include "net/socket.h"
 
 #include <errno.h>

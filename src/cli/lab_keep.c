@@ -1,9 +1,9 @@
 /* strait lab keep: the process that is a lab. Not for people: `strait lab up` starts it in the
  * background, and a run as its child.
  *
- * One line of JSON comes on standard input (emu/lab_request.h), and one goes out: {"event":"ready",
+ * One line of JSON comes on standard input (emu/lab/request.h), and one goes out: {"event":"ready",
  * ...}, or {"event":"error","text":...} and it ends. As a child it then says {"event":"status",...}
- * again and again, takes commands (emu/lab_command.h) on standard input and answers each with a
+ * again and again, takes commands (emu/lab/command.h) on standard input and answers each with a
  * line; the end of its input is its end. In the background (--name) it is told by its socket. */
 
 #include "base/fd.h"
@@ -11,10 +11,10 @@
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/lab.h"
-#include "emu/lab.h"
-#include "emu/lab_command.h"
-#include "emu/lab_control.h"
-#include "emu/lab_request.h"
+#include "emu/lab/command.h"
+#include "emu/lab/control.h"
+#include "emu/lab/lab.h"
+#include "emu/lab/request.h"
 
 #include <errno.h>
 #include <fcntl.h>

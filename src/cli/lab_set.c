@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/lab.h"
-#include "emu/lab_command.h"
+#include "emu/lab/command.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* strait proxy: a link between two regions, as one process. The work is done in emu/proxy.c; here
- * are its options, and the orders that come on standard input. */
+/* strait proxy: a link between two regions, as one process. The work is done in emu/proxy/proxy.c;
+ * here are its options, and the orders that come on standard input. */
 
 #include "cli/proxy.h"
 

@@ -4,7 +4,7 @@
 #define CLI_PROXY_H
 
 #include "cli/context.h"
-#include "emu/proxy.h"
+#include "emu/proxy/proxy.h"
 
 void proxy_say_ready(struct cli_context *ctx, const struct emu_proxy *proxy,
                      const struct emu_routes *routes);

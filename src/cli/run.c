@@ -8,7 +8,7 @@
 #include "cli/env.h"
 #include "cli/recording.h"
 #include "cli/security.h"
-#include "emu/lab.h"
+#include "emu/lab/lab.h"
 #include "loop/clock.h"
 #include "run/bill.h"
 #include "run/live.h"

@@ -5,7 +5,7 @@
 #define EMU_TESTING_H
 
 #include "base/text.h"
-#include "emu/pipe.h"
+#include "emu/proxy/pipe.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

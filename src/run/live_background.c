@@ -2,7 +2,7 @@
  * told by the run's clock what run/background.h has drawn. */
 
 #include "base/mem.h"
-#include "emu/filler_order.h"
+#include "emu/traffic/filler_order.h"
 #include "run/background.h"
 #include "run/live_state.h"
 
