@@ -1,6 +1,6 @@
 /* Benchmarks: what is measured, and the two sides that are measured in one go. Ours is the session
- * of net/endpoint.h between two processes; the floor is the same bytes over bare blocking sockets
- * between two processes. Machines are noisy: only the ratio of the two means something. */
+ * of net/session/endpoint.h between two processes; the floor is the same bytes over bare blocking
+ * sockets between two processes. Machines are noisy: only the ratio of the two means something. */
 
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H

@@ -7,7 +7,7 @@
 #include "cli/env.h"
 #include "cli/security.h"
 #include "loop/clock.h"
-#include "net/pki_ca.h"
+#include "net/pki/ca.h"
 
 #include <dirent.h>
 #include <inttypes.h>

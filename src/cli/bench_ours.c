@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "cli/bench.h"
 #include "loop/clock.h"
-#include "net/endpoint.h"
-#include "net/tls.h"
+#include "net/session/endpoint.h"
+#include "net/stream/tls.h"
 #include "obs/metric.h"
 
 #include <signal.h>

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "loop/clock.h"
 #include "loop/loop.h"
-#include "net/socket.h"
+#include "net/stream/socket.h"
 #include "node/lane.h"
 #include "node/worker.h"
 #include "obs/metric.h"

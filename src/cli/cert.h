@@ -4,7 +4,7 @@
 #define CLI_CERT_H
 
 #include "cli/context.h"
-#include "net/pki_ca.h"
+#include "net/pki/ca.h"
 
 enum { CERT_DATE_BYTES = 32 };
 

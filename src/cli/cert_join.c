@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/security.h"
 #include "loop/loop.h"
-#include "net/enrol.h"
+#include "net/pki/enrol.h"
 #include "obs/metric.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* strait cert serve: hand out certificates over the network to who has a token. An endpoint that
- * lets strangers in, and no members; the work is done in net/enrol.c. */
+ * lets strangers in, and no members; the work is done in net/pki/enrol.c. */
 
 #include "base/buf.h"
 #include "cli/advertise.h"
@@ -7,10 +7,10 @@
 #include "cli/commands.h"
 #include "loop/clock.h"
 #include "loop/loop.h"
-#include "net/endpoint.h"
-#include "net/enrol.h"
 #include "net/entropy.h"
-#include "net/tls.h"
+#include "net/pki/enrol.h"
+#include "net/session/endpoint.h"
+#include "net/stream/tls.h"
 #include "obs/metric.h"
 
 #include <inttypes.h>

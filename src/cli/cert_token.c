@@ -3,7 +3,7 @@
 
 #include "cli/cert.h"
 #include "cli/commands.h"
-#include "net/pki_token.h"
+#include "net/pki/token.h"
 
 #include <errno.h>
 #include <fcntl.h>

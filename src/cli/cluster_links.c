@@ -1,7 +1,7 @@
 #include "cli/cluster_links.h"
 
 #include "base/mem.h"
-#include "net/pki.h"
+#include "net/pki/pki.h"
 #include "node/site.h"
 
 #include <stdlib.h>

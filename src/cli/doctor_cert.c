@@ -4,7 +4,7 @@
 #include "cli/cert.h"
 #include "cli/doctor.h"
 #include "cli/security.h"
-#include "net/pki_member.h"
+#include "net/pki/member.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,8 +5,8 @@
 #include "cli/member.h"
 #include "cli/security.h"
 #include "net/entropy.h"
-#include "net/link.h"
-#include "net/probe.h"
+#include "net/probe/link.h"
+#include "net/probe/probe.h"
 
 #include <inttypes.h>
 

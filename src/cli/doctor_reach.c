@@ -4,7 +4,7 @@
 #include "cli/doctor.h"
 #include "loop/clock.h"
 #include "loop/loop.h"
-#include "net/socket.h"
+#include "net/stream/socket.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "emu/traffic/filler.h"
-#include "net/socket.h"
+#include "net/stream/socket.h"
 
 #include <errno.h>
 #include <inttypes.h>

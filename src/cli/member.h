@@ -6,9 +6,9 @@
 
 #include "cli/context.h"
 #include "loop/loop.h"
-#include "net/endpoint.h"
-#include "net/socket.h"
-#include "net/tls.h"
+#include "net/session/endpoint.h"
+#include "net/stream/socket.h"
+#include "net/stream/tls.h"
 
 /* Fields are for reading. */
 struct cli_member {

@@ -5,8 +5,8 @@
 #define CLI_SECURITY_H
 
 #include "cli/context.h"
-#include "net/pki_member.h"
-#include "net/tls.h"
+#include "net/pki/member.h"
+#include "net/stream/tls.h"
 
 /* Options that the functions below read; for the table of a command. */
 #define SECURITY_OPTION_INSECURE                                                                   \
@@ -35,7 +35,7 @@ const char *security_objection(const struct cli_context *ctx, const struct net_a
 enum cli_exit security_find(struct cli_context *ctx, struct pki_member_files *out);
 
 /* Call before a private key is read or made: this process, and those that it starts, write no core
- * dumps from now on. Keys are kept out of dumps anyway (net/pki_key.c); this is for their copies in
+ * dumps from now on. Keys are kept out of dumps anyway (net/pki/key.c); this is for their copies in
  * texts that are on the way to a file or another machine. Not PR_SET_DUMPABLE, which would take
  * /proc/self away from us and debuggers from those who may use them. */
 void security_hold_keys(void);

@@ -13,8 +13,8 @@
 #include "client/error.h"
 #include "client/handle.h"
 #include "loop/driver.h"
-#include "net/socket.h"
-#include "net/tls.h"
+#include "net/stream/socket.h"
+#include "net/stream/tls.h"
 #include "node/worker.h"
 
 #include <stdatomic.h>

@@ -7,7 +7,7 @@
 #include "client/option.h"
 #include "loop/clock.h"
 #include "net/entropy.h"
-#include "net/pki_member.h"
+#include "net/pki/member.h"
 #include "obs/metric.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 
 #include "base/nearest.h"
 #include "base/units.h"
-#include "net/pki.h"
+#include "net/pki/pki.h"
 #include "node/site.h"
 
 #include <jansson.h>

@@ -1,7 +1,7 @@
 /* With certificates: who gets in, and what is said to the others. */
 
 #include "client/testing_calls.h"
-#include "net/pki_ca.h"
+#include "net/pki/ca.h"
 
 #include <ftw.h>
 #include <sys/stat.h>

@@ -3,8 +3,8 @@
 #ifndef NET_COUNTERS_H
 #define NET_COUNTERS_H
 
-#include "net/conn.h"
-#include "net/endpoint.h"
+#include "net/session/conn.h"
+#include "net/session/endpoint.h"
 #include "obs/metric.h"
 
 /* Why a connection or a frame was turned away, beyond what the header says (enum wire_reason). */

@@ -4,8 +4,8 @@
 
 #include "base/mem.h"
 #include "loop/loop.h"
-#include "net/socket.h"
-#include "net/socket_fd.h"
+#include "net/stream/socket.h"
+#include "net/stream/socket_fd.h"
 
 #include <netinet/in.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
  * is (sync/links.h) makes another plan (plan/place_quick.h) when that is needed. */
 
 #include "base/mem.h"
-#include "net/meter.h"
+#include "net/probe/meter.h"
 #include "node/central_json.h"
 #include "node/central_state.h"
 #include "plan/place_quick.h"

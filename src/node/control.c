@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "codec/filter.h"
-#include "net/endpoint.h"
+#include "net/session/endpoint.h"
 #include "wire/control.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 #include "node/control.h"
 
-#include "net/conn.h"
+#include "net/session/conn.h"
 #include "wire/control.h"
 #include "wire/fuzzing.h"
 

@@ -9,7 +9,7 @@
 #ifndef NODE_LANE_H
 #define NODE_LANE_H
 
-#include "net/endpoint.h"
+#include "net/session/endpoint.h"
 #include "node/counters.h"
 #include "node/history.h"
 #include "node/site.h"

@@ -7,7 +7,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "loop/loop.h"
-#include "net/endpoint.h"
+#include "net/session/endpoint.h"
 #include "node/central.h"
 #include "node/control.h"
 #include "node/counters.h"

@@ -1,6 +1,6 @@
 #include "node/look.h"
 
-#include "net/probe.h"
+#include "net/probe/probe.h"
 
 enum {
     LOOK_IDLE = 5,        /* So many heartbeats nothing was sent: then a link may be probed, */

@@ -9,7 +9,7 @@
 #define NODE_LOOK_H
 
 #include "loop/loop.h"
-#include "net/meter.h"
+#include "net/probe/meter.h"
 #include "node/sift.h"
 #include "sync/enough.h"
 

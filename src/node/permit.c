@@ -1,6 +1,6 @@
 #include "node/permit.h"
 
-#include "net/pki.h"
+#include "net/pki/pki.h"
 #include "node/control.h"
 #include "wire/frame.h"
 

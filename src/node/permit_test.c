@@ -2,7 +2,7 @@
 
 #include "node/permit.h"
 
-#include "net/pki.h"
+#include "net/pki/pki.h"
 #include "node/control.h"
 
 #include <setjmp.h>

@@ -9,7 +9,7 @@
 #ifndef NODE_SERVER_H
 #define NODE_SERVER_H
 
-#include "net/tls.h"
+#include "net/stream/tls.h"
 #include "node/between.h"
 #include "node/lane.h"
 

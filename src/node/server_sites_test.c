@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "loop/clock.h"
 #include "net/counters.h"
-#include "net/pki_ca.h"
+#include "net/pki/ca.h"
 #include "node/control.h"
 #include "node/server_testing.h"
 #include "wire/hello.h"

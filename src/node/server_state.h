@@ -5,7 +5,7 @@
 
 #include "loop/lane.h"
 #include "loop/mailbox.h"
-#include "net/socket.h"
+#include "net/stream/socket.h"
 #include "node/server.h"
 
 #include <jansson.h>

@@ -44,7 +44,7 @@ static struct node_held *node_inbox_at(struct node_inbox *b, uint32_t index)
     return &b->held[(b->first + index) & (b->capacity - 1)];
 }
 
-/* The stream that a frame came on: as the sender chose it (net/peer.c). */
+/* The stream that a frame came on: as the sender chose it (net/session/peer.c). */
 static struct node_inbox *node_session_inbox(struct node_session *s,
                                              const struct wire_header *header)
 {

@@ -1,7 +1,7 @@
 /* Tables that do not fit, and tables that are dropped: what is refused is refused with a reason and
  * leaves nothing behind on any lane. */
 
-#include "net/pki.h"
+#include "net/pki/pki.h"
 #include "node/control.h"
 #include "node/testing.h"
 

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "loop/loop.h"
-#include "net/socket.h"
+#include "net/stream/socket.h"
 #include "node/lane.h"
 #include "node/worker.h"
 #include "obs/metric.h"
@@ -33,8 +33,8 @@ struct testing_site {
     struct node_worker *workers[TESTING_WORKERS];
     struct buf_pool *pools[TESTING_WORKERS];
     uint64_t lives;
-    uint16_t streams;         /* Of each worker; zero: one. */
-    uint64_t in_flight_bytes; /* Of each lane; zero: its own idea. */
+    uint16_t streams;                    /* Of each worker; zero: one. */
+    uint64_t in_flight_bytes;            /* Of each lane; zero: its own idea. */
     uint64_t table_bytes[TESTING_LANES]; /* That tables may need; zero: no limit. */
 };
 

@@ -16,7 +16,7 @@
 #ifndef NODE_WORKER_H
 #define NODE_WORKER_H
 
-#include "net/endpoint.h"
+#include "net/session/endpoint.h"
 #include "node/site.h"
 
 struct node_op;

@@ -1,7 +1,7 @@
 #include "run/badges.h"
 
 #include "base/mem.h"
-#include "net/pki_ca.h"
+#include "net/pki/ca.h"
 
 #include <errno.h>
 #include <stdio.h>

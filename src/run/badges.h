@@ -15,7 +15,8 @@ struct run_badge {
     const char *key;
 };
 
-/* For all servers and workers of @f; @now_s is the time of day. ERR_IO and others of net/pki.h with
+/* For all servers and workers of @f; @now_s is the time of day. ERR_IO and others of net/pki/pki.h
+ * with
  * @text. */
 MUST_USE enum err run_badges_create(const struct run_file *f, const char *dir, int64_t now_s,
                                     struct run_badges **out, struct err_text *text);

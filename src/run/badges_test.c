@@ -5,7 +5,7 @@
 #include "run/testing.h"
 
 #include "base/mem.h"
-#include "net/pki_ca.h"
+#include "net/pki/ca.h"
 
 #include <openssl/x509.h>
 #include <setjmp.h>

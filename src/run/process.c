@@ -4,7 +4,7 @@
 #include "loop/clock.h"
 #include "loop/driver.h"
 #include "net/entropy.h"
-#include "net/socket.h"
+#include "net/stream/socket.h"
 #include "obs/metric.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #ifndef RUN_PROCESS_H
 #define RUN_PROCESS_H
 
-#include "net/tls.h"
+#include "net/stream/tls.h"
 #include "run/trainer.h"
 #include "run/work.h"
 

@@ -1,6 +1,6 @@
 /* An echo cluster: the smallest thing that needs all of the transport. Clients push updates of
  * whole numbers; a server counts each exactly once, on its disk, acknowledges it, and sends it
- * back. Built of the real sessions of net/endpoint.h; a witness (sim/oracle.h) checks the
+ * back. Built of the real sessions of net/session/endpoint.h; a witness (sim/oracle.h) checks the
  * invariants after every event:
  *
  *   I1  every acknowledged update is counted exactly once, across crashes of either side

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "loop/loop.h"
 #include "net/counters.h"
-#include "net/endpoint.h"
+#include "net/session/endpoint.h"
 #include "obs/metric.h"
 #include "sim/echo.h"
 #include "sim/ledger.h"

@@ -10,7 +10,7 @@
 #define SIM_LEDGER_H
 
 #include "base/limits.h"
-#include "net/window.h"
+#include "net/session/window.h"
 
 struct sim_disk;
 struct sim_ledger;

@@ -3,7 +3,7 @@
 #include "sim/scenario_line.h"
 
 #include "base/units.h"
-#include "net/pki.h"
+#include "net/pki/pki.h"
 
 #include <stdarg.h>
 #include <stdio.h>

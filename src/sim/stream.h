@@ -8,7 +8,7 @@
 #ifndef SIM_STREAM_H
 #define SIM_STREAM_H
 
-#include "net/stream.h"
+#include "net/stream/stream.h"
 #include "sim/world.h"
 
 struct sim_transport {

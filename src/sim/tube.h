@@ -7,7 +7,7 @@
 #ifndef SIM_TUBE_H
 #define SIM_TUBE_H
 
-#include "net/stream.h"
+#include "net/stream/stream.h"
 #include "sim/stream.h"
 #include "sim/world_state.h"
 

@@ -3,7 +3,7 @@
 #include "fixture.h"
 
 #include "loop/clock.h"
-#include "net/pki_ca.h"
+#include "net/pki/ca.h"
 #include "tls_client.h"
 
 #include <ftw.h>

@@ -7,7 +7,7 @@
 
 #include "base/list.h"
 #include "loop/loop.h"
-#include "net/stream.h"
+#include "net/stream/stream.h"
 
 /* Positions count bytes written to a stream, from 1; zero: never. */
 struct faulty_plan {

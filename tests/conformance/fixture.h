@@ -12,8 +12,8 @@
 #include "base/buf.h"
 #include "loop/loop.h"
 #include "net/counters.h"
-#include "net/socket.h"
-#include "net/tls.h"
+#include "net/stream/socket.h"
+#include "net/stream/tls.h"
 #include "sim/stream.h"
 
 #include <setjmp.h>

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "loop/clock.h"
 #include "loop/lane.h"
-#include "net/endpoint.h"
+#include "net/session/endpoint.h"
 #include "tls_client.h"
 
 #include <sched.h>

@@ -7,7 +7,7 @@
 #include "fixture.h"
 
 #include "faulty_stream.h"
-#include "net/conn.h"
+#include "net/session/conn.h"
 
 /* One connection. Hooks may be NULL. */
 struct conf_link {

@@ -1,9 +1,10 @@
-/* The meter (net/meter.h) on every carrier: traffic that the session holds to a rate shows that
- * rate. Real carriers are as late as the machine is busy, so there only the order is checked. */
+/* The meter (net/probe/meter.h) on every carrier: traffic that the session holds to a rate shows
+ * that rate. Real carriers are as late as the machine is busy, so there only the order is checked.
+ */
 
 #include "suites.h"
 
-#include "net/meter.h"
+#include "net/probe/meter.h"
 #include "node.h"
 
 enum {

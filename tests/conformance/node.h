@@ -5,7 +5,7 @@
 
 #include "fixture.h"
 
-#include "net/endpoint.h"
+#include "net/session/endpoint.h"
 
 /* One endpoint and the last peer it has seen. Hooks may be NULL. */
 struct conf_node {

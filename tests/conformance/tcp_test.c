@@ -3,7 +3,7 @@
 #include "suites.h"
 
 #include "link.h"
-#include "net/socket_fd.h"
+#include "net/stream/socket_fd.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -3,7 +3,7 @@
 #include "tls_client.h"
 
 #include "loop/clock.h"
-#include "net/pki_ca.h"
+#include "net/pki/ca.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "link.h"
 #include "loop/clock.h"
-#include "net/pki_ca.h"
+#include "net/pki/ca.h"
 #include "node.h"
 #include "tls_client.h"
 

@@ -5,8 +5,8 @@
 #include "base/buf.h"
 #include "loop/loop.h"
 #include "net/entropy.h"
-#include "net/socket.h"
-#include "net/tls.h"
+#include "net/stream/socket.h"
+#include "net/stream/tls.h"
 #include "node/worker.h"
 #include "obs/metric.h"
 

@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "emu/proxy/proxy.h"
 #include "emu/proxy/queue.h"
-#include "net/socket.h"
+#include "net/stream/socket.h"
 
 struct emu_conn;
 

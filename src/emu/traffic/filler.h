@@ -10,7 +10,7 @@
 
 #include "emu/traffic/filler_order.h"
 #include "loop/loop.h"
-#include "net/stream.h"
+#include "net/stream/stream.h"
 
 enum { FILLER_FLOWS_MAX = 65536 }; /* That begin here; as many may come. */
 

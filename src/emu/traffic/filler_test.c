@@ -3,7 +3,7 @@
 #include "emu/traffic/filler.h"
 
 #include "base/mem.h"
-#include "net/socket.h"
+#include "net/stream/socket.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
