@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "loop/clock.h"
-#include "sim/scenario.h"
+#include "sim/scenario/scenario.h"
 
 #include <string.h>
 

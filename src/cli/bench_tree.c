@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/error.h"
-#include "sim/broadcast.h"
+#include "sim/stress/broadcast.h"
 
 #include <jansson.h>
 

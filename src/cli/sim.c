@@ -8,7 +8,7 @@
 #include "cli/env.h"
 #include "cli/file.h"
 #include "loop/clock.h"
-#include "sim/scenario.h"
+#include "sim/scenario/scenario.h"
 
 #include <inttypes.h>
 #include <string.h>

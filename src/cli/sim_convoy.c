@@ -3,7 +3,7 @@
 
 #include "cli/error.h"
 #include "cli/sim.h"
-#include "sim/convoy.h"
+#include "sim/stress/convoy.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -3,7 +3,7 @@
 
 #include "cli/error.h"
 #include "cli/sim.h"
-#include "sim/feed.h"
+#include "sim/stress/feed.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -4,7 +4,7 @@
 #include "cli/sim.h"
 
 #include "cli/error.h"
-#include "sim/fleet.h"
+#include "sim/stress/fleet.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -5,7 +5,7 @@
 #include "base/units.h"
 #include "run/file_state.h"
 #include "sim/fault.h"
-#include "sim/scenario.h"
+#include "sim/scenario/scenario.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "sim/fabric.h"
+#include "sim/net/fabric.h"
 
 #include <glob.h>
 #include <setjmp.h>

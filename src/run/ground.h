@@ -9,7 +9,7 @@
 #define RUN_GROUND_H
 
 #include "run/live.h"
-#include "sim/scenario.h"
+#include "sim/scenario/scenario.h"
 
 struct json_t;
 struct live;

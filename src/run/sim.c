@@ -10,9 +10,9 @@
 #include "run/plan_news.h"
 #include "run/sim_background.h"
 #include "sim/cluster.h"
-#include "sim/fabric.h"
-#include "sim/link.h"
-#include "sim/scenario.h"
+#include "sim/net/fabric.h"
+#include "sim/net/link.h"
+#include "sim/scenario/scenario.h"
 #include "sim/store.h"
 
 #include <inttypes.h>

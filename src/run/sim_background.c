@@ -2,7 +2,7 @@
 
 #include "base/list.h"
 #include "base/mem.h"
-#include "sim/background.h"
+#include "sim/net/background.h"
 
 #include <stdio.h>
 

@@ -7,9 +7,9 @@
 #include "base/mem.h"
 #include "obs/metric.h"
 #include "sim/disk.h"
-#include "sim/link.h"
+#include "sim/net/link.h"
+#include "sim/net/stream.h"
 #include "sim/store.h"
-#include "sim/stream.h"
 
 #include <inttypes.h>
 #include <stdio.h>

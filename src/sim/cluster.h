@@ -1,5 +1,5 @@
 /* A site in a simulated world: servers with their lanes, workers, all of them the real node code on
- * simulated hosts. What the workers do is the business of a brain: drills (sim/drill.h) for
+ * simulated hosts. What the workers do is the business of a brain: drills (sim/stress/drill.h) for
  * invariants, training (run/) for results. */
 
 #ifndef SIM_CLUSTER_H

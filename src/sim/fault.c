@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "sim/disk.h"
-#include "sim/stream.h"
+#include "sim/net/stream.h"
 #include "sim/world_state.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 #ifndef SIM_FAULT_H
 #define SIM_FAULT_H
 
-#include "sim/link.h"
+#include "sim/net/link.h"
 #include "sim/world.h"
 
 enum sim_fault_kind {

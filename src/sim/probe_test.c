@@ -7,8 +7,8 @@
 #include "net/probe/link.h"
 #include "net/probe/probe.h"
 #include "obs/metric.h"
-#include "sim/link.h"
-#include "sim/stream.h"
+#include "sim/net/link.h"
+#include "sim/net/stream.h"
 #include "wire/heartbeat.h"
 #include "wire/push.h"
 

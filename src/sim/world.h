@@ -3,10 +3,10 @@
  * compiler.
  *
  * A host has a loop of the manual kind, so the code that runs on it is the code that runs for real;
- * only its transport (sim/stream.h) and its disk are made here. Each host's monotonic clock starts
- * somewhere else, so that nobody gets away with comparing clocks of two machines.
+ * only its transport (sim/net/stream.h) and its disk are made here. Each host's monotonic clock
+ * starts somewhere else, so that nobody gets away with comparing clocks of two machines.
  *
- *     next event = the earliest of: segments leaving links (sim/fabric.h),
+ *     next event = the earliest of: segments leaving links (sim/net/fabric.h),
  *                                   arrivals, scripted actions, loops that want to run
  *
  * One thread; nothing here touches the real world. */

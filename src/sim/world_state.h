@@ -7,8 +7,8 @@
 #include "base/list.h"
 #include "loop/loop.h"
 #include "sim/disk.h"
-#include "sim/fabric.h"
-#include "sim/link.h"
+#include "sim/net/fabric.h"
+#include "sim/net/link.h"
 #include "sim/world.h"
 
 enum {
@@ -71,7 +71,7 @@ struct sim_host {
     sim_link_id ingress;
     uint32_t pipes_out; /* Busy or not. */
     uint32_t pipes_in;
-    struct list ends;      /* Ends of connections here: sim/stream.c. */
+    struct list ends;      /* Ends of connections here: sim/net/stream.c. */
     struct list listeners; /* The same. */
     uint16_t port_next;
 };
@@ -96,7 +96,7 @@ struct sim_world {
     uint64_t trace_hash;
     uint64_t trace_lines;
     uint64_t connections;    /* Made so far: numbers them. */
-    struct sim_tubes *tubes; /* All connections: sim/tube.h. */
+    struct sim_tubes *tubes; /* All connections: sim/net/tube.h. */
 };
 
 /* stream.c */

@@ -3,7 +3,7 @@
 
 #include "fixture.h"
 
-#include "sim/link.h"
+#include "sim/net/link.h"
 
 static enum err carrier_sim_start(struct sim_host *host, void *user)
 {

@@ -14,7 +14,7 @@
 #include "net/counters.h"
 #include "net/stream/socket.h"
 #include "net/stream/tls.h"
-#include "sim/stream.h"
+#include "sim/net/stream.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 
 #include "link.h"
 #include "node.h"
-#include "sim/link.h"
+#include "sim/net/link.h"
 
 #include <sys/resource.h>
 #include <sys/socket.h>

@@ -4,7 +4,7 @@
 
 #include "guest.h"
 #include "node.h"
-#include "sim/link.h"
+#include "sim/net/link.h"
 
 /* Remember which sequence numbers came, and acknowledge up to a limit. */
 struct restart_log {

@@ -3,7 +3,7 @@
 #include "suites.h"
 
 #include "link.h"
-#include "sim/link.h"
+#include "sim/net/link.h"
 
 /* Short for real time, the default for virtual time. */
 static int64_t silence_beat_ns(const struct conf_world *w)

@@ -3,7 +3,7 @@
 
 #include "base/rng.h"
 #include "emu/testing.h"
-#include "sim/fabric.h"
+#include "sim/net/fabric.h"
 
 /* What the fabric gives each flow, in bytes per second. */
 static void fabric_rates(uint64_t rate, const uint64_t *caps, uint32_t count, double *rates)

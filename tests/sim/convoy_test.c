@@ -4,7 +4,7 @@
  * tests/sim/convoy.hashes, so that every compiler is held to the same bytes; STRAIT_UPDATE_GOLDEN=1
  * writes them anew. With STRAIT_LONG=1 there are four times as many. */
 
-#include "sim/convoy.h"
+#include "sim/stress/convoy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,9 +3,9 @@
  * compiler is held to the same bytes; STRAIT_UPDATE_GOLDEN=1 writes them anew. With STRAIT_LONG=1
  * there are more than three times as many. */
 
-#include "sim/drill.h"
+#include "sim/stress/drill.h"
 
-#include "sim/scenario.h"
+#include "sim/scenario/scenario.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * hashes in tests/sim/feed.hashes; STRAIT_UPDATE_GOLDEN=1 writes them anew. With STRAIT_LONG=1
  * there are three times as many. */
 
-#include "sim/feed.h"
+#include "sim/stress/feed.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

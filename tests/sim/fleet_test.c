@@ -3,7 +3,7 @@
  * tests/sim/fleet.hashes, so that every compiler is held to the same bytes; STRAIT_UPDATE_GOLDEN=1
  * writes them anew. With STRAIT_LONG=1 there are seven times as many. */
 
-#include "sim/fleet.h"
+#include "sim/stress/fleet.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

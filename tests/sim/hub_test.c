@@ -6,7 +6,7 @@
 #include "node/between.h"
 #include "node/mirror.h"
 #include "sim/cluster.h"
-#include "sim/link.h"
+#include "sim/net/link.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

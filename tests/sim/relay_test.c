@@ -7,7 +7,7 @@
 #include "obs/snapshot.h"
 #include "sim/cluster.h"
 #include "sim/fault.h"
-#include "sim/link.h"
+#include "sim/net/link.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

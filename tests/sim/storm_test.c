@@ -3,7 +3,7 @@
  * tests/sim/storm.hashes, so that every compiler is held to the same bytes; STRAIT_UPDATE_GOLDEN=1
  * writes them anew. With STRAIT_LONG=1 there are four times as many. */
 
-#include "sim/scenario.h"
+#include "sim/scenario/scenario.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * STRAIT_UPDATE_GOLDEN=1 to write the transcripts anew, and read the difference before you commit
  * it. The same files are compared in the builds by gcc and by clang. */
 
-#include "sim/scenario.h"
+#include "sim/scenario/scenario.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
