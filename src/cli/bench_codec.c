@@ -1,6 +1,7 @@
 /* strait bench codec: how fast what is significant is found, packed, added and merged. */
 
 #include "cli/bench_codec.h"
+
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/rng.h"

@@ -1,13 +1,14 @@
 /* Processes of a site for benchmarks. */
 
 #include "cli/bench_site.h"
+
 #include "base/buf.h"
 #include "base/mem.h"
 #include "loop/clock.h"
 #include "loop/loop.h"
 #include "net/stream/socket.h"
-#include "node/lane.h"
-#include "node/worker.h"
+#include "node/lane/lane.h"
+#include "node/worker/worker.h"
 #include "obs/metric.h"
 
 #include <signal.h>

@@ -4,7 +4,7 @@
 #define CLI_BENCH_SITE_H
 
 #include "cli/bench.h"
-#include "node/worker.h"
+#include "node/worker/worker.h"
 
 #include <sys/types.h>
 

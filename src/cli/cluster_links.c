@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "net/pki/pki.h"
-#include "node/site.h"
+#include "node/site/site.h"
 
 #include <stdlib.h>
 #include <string.h>

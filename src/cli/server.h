@@ -6,7 +6,7 @@
 #define CLI_SERVER_H
 
 #include "cli/security.h"
-#include "node/server.h"
+#include "node/server/server.h"
 #include "run/sites_file.h"
 
 #include <jansson.h>
@@ -81,7 +81,7 @@ struct server_news {
     uint64_t checkpoint;
     bool checkpoint_known;
     bool store_fails; /* As last said. */
-    json_t *sites; /* By name: what was said of it. */
+    json_t *sites;    /* By name: what was said of it. */
 };
 
 /* Other sites (server_sites.c): their names; a row for each; and which have come, gone or refuse.

@@ -2,6 +2,7 @@
  * seeds. */
 
 #include "cli/sim.h"
+
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/context.h"

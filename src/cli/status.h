@@ -10,7 +10,7 @@
 #define CLI_STATUS_H
 
 #include "cli/member.h"
-#include "node/site.h"
+#include "node/site/site.h"
 
 #include <jansson.h>
 

@@ -3,7 +3,7 @@
 #include "cli/context.h"
 #include "cli/status_lines.h"
 #include "cli/why.h"
-#include "node/site.h"
+#include "node/site/site.h"
 #include "run/live.h"
 #include "sync/mirror.h"
 

@@ -15,7 +15,7 @@
 #include "loop/driver.h"
 #include "net/stream/socket.h"
 #include "net/stream/tls.h"
-#include "node/worker.h"
+#include "node/worker/worker.h"
 
 #include <stdatomic.h>
 

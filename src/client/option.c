@@ -3,7 +3,7 @@
 #include "base/nearest.h"
 #include "base/units.h"
 #include "net/pki/pki.h"
-#include "node/site.h"
+#include "node/site/site.h"
 
 #include <jansson.h>
 #include <stdio.h>

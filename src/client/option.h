@@ -22,7 +22,7 @@ struct client_options {
     uint64_t pool_bytes;
     uint64_t cache_bytes;
     uint64_t pace_bytes_per_s; /* Zero: no limit. */
-    struct net_address relay;  /* As in node/worker.h, with the next. */
+    struct net_address relay;  /* As in node/worker/worker.h, with the next. */
     bool relay_off;
     char agg[LIMIT_NAME_BYTES + 1];
     char edge[LIMIT_NAME_BYTES + 1];

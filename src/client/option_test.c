@@ -1,7 +1,7 @@
 /* Options: what is taken, and what is said about the rest. */
 
 #include "client/option.h"
-#include "node/site.h"
+#include "node/site/site.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,7 +9,7 @@
 #include "loop/lane.h"
 #include "net/stream/socket.h"
 #include "net/stream/tls.h"
-#include "node/lane.h"
+#include "node/lane/lane.h"
 #include "obs/metric.h"
 #include "store/memory.h"
 

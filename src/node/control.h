@@ -4,7 +4,7 @@
 #ifndef NODE_CONTROL_H
 #define NODE_CONTROL_H
 
-#include "node/site.h"
+#include "node/site/site.h"
 
 #include <jansson.h>
 

@@ -73,7 +73,7 @@ static const struct key keys_of[][KEYS_MAX] = {
                       {"terms", KEY_OBJECT},
                       {"tables", KEY_TABLES}},
     [NODE_OP_COPY] = {{"go", KEY_FLAG}},
-    /* Words, plans and changes: node/central_json.c. */
+    /* Words, plans and changes: node/central/json.c. */
     [NODE_OP_DROP] = {{"name", KEY_TEXT}, {"check", KEY_FLAG}},
 };
 

@@ -2,8 +2,8 @@
  * away where there are many of it: the answer for 256 workers must fit one frame. */
 
 #include "net/counters.h"
-#include "node/lane_state.h"
-#include "node/report.h"
+#include "node/lane/report.h"
+#include "node/lane/state.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "net/stream/socket.h"
-#include "node/lane.h"
-#include "node/worker.h"
+#include "node/lane/lane.h"
+#include "node/worker/worker.h"
 #include "obs/metric.h"
 #include "store/memory.h"
 

@@ -3,7 +3,7 @@
 #ifndef NODE_TESTING_DUO_H
 #define NODE_TESTING_DUO_H
 
-#include "node/between.h"
+#include "node/site/between.h"
 #include "node/testing.h"
 
 enum { DUO_FIRST_PORT = 20000, DUO_PORTS = 12000, DUO_TRIES = 50 };

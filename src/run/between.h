@@ -1,10 +1,10 @@
-/* What each site of a run is told of the others (node/between.h): the choices of the file, where
- * the others are, and its part of the budget. */
+/* What each site of a run is told of the others (node/site/between.h): the choices of the file,
+ * where the others are, and its part of the budget. */
 
 #ifndef RUN_BETWEEN_H
 #define RUN_BETWEEN_H
 
-#include "node/between.h"
+#include "node/site/between.h"
 #include "run/file.h"
 
 struct run_betweens;

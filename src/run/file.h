@@ -7,7 +7,7 @@
 
 #include "app/app.h"
 #include "codec/filter.h"
-#include "node/site.h"
+#include "node/site/site.h"
 #include "sync/asp.h"
 #include "topo/topo.h"
 
@@ -111,7 +111,7 @@ struct run_way {
 
 #define RUN_NO_SITE UINT32_MAX
 
-/* Rounds around a centre; node/between.h and docs/RUNFILE.md say what each is. */
+/* Rounds around a centre; node/site/between.h and docs/RUNFILE.md say what each is. */
 struct run_central {
     const char *centre_name; /* NULL: any. */
     char **no_centre_names;
@@ -130,7 +130,7 @@ struct run_central {
     struct run_way *ways;
 };
 
-/* How sites share; node/between.h says what each is. */
+/* How sites share; node/site/between.h says what each is. */
 struct run_between {
     enum run_preset preset;
     const char *significance; /* As written, as the next; both are in .filter. */

@@ -1,7 +1,7 @@
 /* How the sites of a run share, in which groups, and what it may cost. */
 
 #include "base/nearest.h"
-#include "node/between.h"
+#include "node/site/between.h"
 #include "run/file_state.h"
 
 #include <stdio.h>

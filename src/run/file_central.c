@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "node/between.h"
+#include "node/site/between.h"
 #include "run/file_state.h"
 #include "topo/file.h"
 

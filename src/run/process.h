@@ -41,10 +41,10 @@ struct run_process_config {
     uint32_t part;
     uint16_t streams;          /* Zero: 1. */
     uint64_t pool_bytes;       /* Zero: 1 GiB. */
-    uint64_t pace_bytes_per_s; /* As in node/worker.h. */
+    uint64_t pace_bytes_per_s; /* As in node/worker/worker.h. */
     const struct node_pace *paces;
     uint32_t paces_count;
-    struct net_address relay; /* As in node/worker.h, with the next. */
+    struct net_address relay; /* As in node/worker/worker.h, with the next. */
     bool relay_off;
     const char *agg;
     const char *edge;

@@ -1,11 +1,12 @@
-/* Recorded updates through a chain, by what members of a site do with theirs (node/sift.h): each is
- * added to what is held, what goes is written chunk by chunk, read again, and compared: what was
- * read and what is held must be what was held before, to the bit (but for signs of zeros). */
+/* Recorded updates through a chain, by what members of a site do with theirs
+ * (node/sparsify/sift.h): each is added to what is held, what goes is written chunk by chunk, read
+ * again, and compared: what was read and what is held must be what was held before, to the bit (but
+ * for signs of zeros). */
 
 #ifndef RUN_REPLAY_H
 #define RUN_REPLAY_H
 
-#include "node/sift.h"
+#include "node/sparsify/sift.h"
 #include "run/updates.h"
 
 struct run_replay_config {

@@ -1,11 +1,11 @@
-/* What a site shared with the others: the counters of its lanes (node/mirror.h, node/central.h),
- * added up. Those of a lane that was started again count from there on. */
+/* What a site shared with the others: the counters of its lanes (node/mirror/mirror.h,
+ * node/central/central.h), added up. Those of a lane that was started again count from there on. */
 
 #ifndef RUN_SHARE_H
 #define RUN_SHARE_H
 
-#include "node/central.h"
-#include "node/mirror.h"
+#include "node/central/central.h"
+#include "node/mirror/mirror.h"
 
 #include <stdbool.h>
 #include <stdint.h>

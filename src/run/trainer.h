@@ -1,4 +1,5 @@
-/* A worker that trains: a job (app/app.h) and a worker node (node/worker.h) joined by a machine.
+/* A worker that trains: a job (app/app.h) and a worker node (node/worker/worker.h) joined by a
+ * machine.
  *
  *     tables -> join -> { read -> step -> save -> push, update -> clock } -> evaluate now and then
  *     -> leave
@@ -18,7 +19,7 @@
 
 #include "app/app.h"
 #include "loop/loop.h"
-#include "node/worker.h"
+#include "node/worker/worker.h"
 #include "run/recorder.h"
 #include "run/state.h"
 

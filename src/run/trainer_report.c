@@ -59,7 +59,7 @@ void run_trainer_report_score(struct run_trainer *t)
 }
 
 /* All must hear of the end before they are beyond it, so nobody computes while two reports are not
- * answered for (node/report.c counts on that). */
+ * answered for (node/lane/report.c counts on that). */
 bool run_trainer_may_step(const struct run_trainer *t)
 {
     return !(t->report_busy && t->report_due);

@@ -10,7 +10,7 @@
 #define RUN_WORK_H
 
 #include "app/app.h"
-#include "node/site.h"
+#include "node/site/site.h"
 
 enum { RUN_WORK_PATH_BYTES = 1024 };
 

@@ -365,8 +365,8 @@ static void cluster_begun(enum err rc, void *user)
     }
 }
 
-/* As node/server.c and the command do: what the lanes found must belong together, and to what the
- * first server has. */
+/* As node/server/server.c and the command do: what the lanes found must belong together, and to
+ * what the first server has. */
 static enum err cluster_history(struct cluster_server *s, uint64_t *history_out,
                                 struct err_text *text)
 {

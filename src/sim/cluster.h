@@ -5,8 +5,8 @@
 #ifndef SIM_CLUSTER_H
 #define SIM_CLUSTER_H
 
-#include "node/lane.h"
-#include "node/worker.h"
+#include "node/lane/lane.h"
+#include "node/worker/worker.h"
 #include "sim/world.h"
 
 struct sim_cluster;

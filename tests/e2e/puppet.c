@@ -7,7 +7,7 @@
 #include "net/entropy.h"
 #include "net/stream/socket.h"
 #include "net/stream/tls.h"
-#include "node/worker.h"
+#include "node/worker/worker.h"
 #include "obs/metric.h"
 
 #include <inttypes.h>

@@ -3,8 +3,8 @@
  * in the end all sites have the same. */
 
 #include "loop/loop.h"
-#include "node/between.h"
-#include "node/mirror.h"
+#include "node/mirror/mirror.h"
+#include "node/site/between.h"
 #include "sim/cluster.h"
 #include "sim/net/link.h"
 

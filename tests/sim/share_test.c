@@ -2,7 +2,7 @@
  * workers enter into their copies must be the same, to the last bit, in every clock. Nothing is
  * significant enough for other sites here, so no chunk comes whole and puts a copy right. */
 
-#include "node/between.h"
+#include "node/site/between.h"
 #include "sim/cluster.h"
 #include "sim/net/link.h"
 

@@ -5,7 +5,7 @@
 #ifndef SIM_STRESS_BROADCAST_H
 #define SIM_STRESS_BROADCAST_H
 
-#include "node/site.h"
+#include "node/site/site.h"
 
 enum { SIM_BROADCAST_WORKERS_MAX = 256, SIM_BROADCAST_SERVERS_MAX = 64 };
 

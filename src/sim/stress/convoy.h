@@ -1,14 +1,14 @@
 /* Convoys: several sites in one simulated world that close their rounds together, around a centre
- * (node/central.h), over links that not all of them have. Workers add whole numbers that follow
- * from who they are, so that after every event it can be told whether two sites
- * differ in the same round (I2), and in the end whether every update that was taken counts, once
- * (I1, I8). Everything about a convoy and what goes wrong comes from a seed. */
+ * (node/central/central.h), over links that not all of them have. Workers add whole numbers that
+ * follow from who they are, so that after every event it can be told whether two sites differ in
+ * the same round (I2), and in the end whether every update that was taken counts, once (I1, I8).
+ * Everything about a convoy and what goes wrong comes from a seed. */
 
 #ifndef SIM_STRESS_CONVOY_H
 #define SIM_STRESS_CONVOY_H
 
 #include "base/text.h"
-#include "node/central.h"
+#include "node/central/central.h"
 #include "sim/fault.h"
 
 enum {

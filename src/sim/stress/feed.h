@@ -14,7 +14,7 @@
 #define SIM_STRESS_FEED_H
 
 #include "base/text.h"
-#include "node/site.h"
+#include "node/site/site.h"
 #include "sim/fault.h"
 
 enum {

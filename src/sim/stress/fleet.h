@@ -8,8 +8,8 @@
 #define SIM_STRESS_FLEET_H
 
 #include "base/text.h"
-#include "node/between.h"
-#include "node/mirror.h"
+#include "node/mirror/mirror.h"
+#include "node/site/between.h"
 #include "sim/fault.h"
 
 enum {

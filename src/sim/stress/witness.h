@@ -10,7 +10,7 @@
 #ifndef SIM_STRESS_WITNESS_H
 #define SIM_STRESS_WITNESS_H
 
-#include "node/lane.h"
+#include "node/lane/lane.h"
 #include "table/schema.h"
 
 struct sim_witness;
