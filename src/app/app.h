@@ -1,14 +1,14 @@
 /* The built-in jobs, as step functions: what one worker computes in one clock.
  *
- * A job knows no network, thread or clock. Its owner (run/trainer.c) reads the tables it names,
- * calls step(), and pushes the updates that step() wrote; so the same job runs in a real process
- * and in the simulator, and the same calls give the same numbers.
+ * A job knows no network, thread or clock. Its owner (run/trainer/trainer.c) reads the tables it
+ * names, calls step(), and pushes the updates that step() wrote; so the same job runs in a real
+ * process and in the simulator, and the same calls give the same numbers.
  *
  *     create -> tables -> { rows -> step } for clock 1, 2, ... -> evaluate now and then -> destroy
  *
  * What a job keeps of its own between clocks (mf: its users' factors, lda: its tokens' topics) can
  * be had as bytes and given back, so that a process that is started again goes on where the one
- * before it ended (run/state.h). */
+ * before it ended (run/trainer/worker_state.h). */
 
 #ifndef APP_APP_H
 #define APP_APP_H

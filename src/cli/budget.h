@@ -4,7 +4,7 @@
 #define CLI_BUDGET_H
 
 #include "base/text.h"
-#include "run/outcome.h"
+#include "run/record/outcome.h"
 
 /* "50 clocks instead of 40, time +25.0 %, objective 0.12 instead of 0.11; traffic -50.0 %, dollars
  * -50.0 %": the same run with and without it. */

@@ -4,7 +4,7 @@
 #define CLI_CODEC_TRY_H
 
 #include "cli/context.h"
-#include "run/replay.h"
+#include "run/updates/replay.h"
 
 /* A chain at one of its thresholds, and what came of it. */
 struct codec_try {

@@ -8,9 +8,9 @@
 #include "cli/commands.h"
 #include "cli/figure.h"
 #include "cli/run.h"
-#include "run/bill.h"
-#include "run/set.h"
-#include "run/sim.h"
+#include "run/cost/bill.h"
+#include "run/file/set.h"
+#include "run/sim/sim.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,9 +5,9 @@
 #define CLI_COMPARE_H
 
 #include "cli/context.h"
-#include "run/cells.h"
-#include "run/file.h"
-#include "run/reading.h"
+#include "run/file/file.h"
+#include "run/record/reading.h"
+#include "run/suite/cells.h"
 
 enum {
     COMPARE_RUNS_MAX = 32,

@@ -6,9 +6,9 @@
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "loop/clock.h"
-#include "run/record.h"
-#include "run/set.h"
-#include "run/sim.h"
+#include "run/file/set.h"
+#include "run/record/record.h"
+#include "run/sim/sim.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
-/* What came out of the cells of a set (run/cells.h): figures beside those of a paper, as a table, a
- * picture and a page. All of it is pure; compare_cells.c does the running. */
+/* What came out of the cells of a set (run/suite/cells.h): figures beside those of a paper, as a
+ * table, a picture and a page. All of it is pure; compare_cells.c does the running. */
 
 #ifndef CLI_COMPARE_CELLS_H
 #define CLI_COMPARE_CELLS_H
 
 #include "cli/compare.h"
-#include "run/cells.h"
+#include "run/suite/cells.h"
 
 enum { COMPARE_CELLS_FILE_BYTES = 64 };
 

@@ -3,8 +3,8 @@
 
 #include "base/figure.h"
 #include "cli/compare_cells.h"
-#include "run/page.h"
-#include "run/svg.h"
+#include "run/report/page.h"
+#include "run/report/svg.h"
 
 #include <math.h>
 

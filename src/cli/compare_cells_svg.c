@@ -1,7 +1,7 @@
 /* The picture of a set: a bar for every run of every cell, and the paper's figures as marks. */
 
 #include "cli/compare_cells.h"
-#include "run/svg.h"
+#include "run/report/svg.h"
 
 #include <math.h>
 #include <string.h>
@@ -28,7 +28,7 @@ struct svg {
     int names;
 };
 
-/* Colours as those of run/page.h, for a file that stands alone. */
+/* Colours as those of run/report/page.h, for a file that stands alone. */
 static const char svg_style[] =
     "<style>text{font:12px system-ui,\"Noto Sans\",\"DejaVu Sans\",sans-serif;fill:#18222d}"
     ".soft{fill:#586673}.head{font-weight:600}.track{fill:#eceef0}.paper{stroke:#18222d;"

@@ -3,7 +3,7 @@
 #include "cli/compare_cells.h"
 
 #include "base/figure.h"
-#include "run/page.h"
+#include "run/report/page.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "cli/compare.h"
-#include "run/set.h"
+#include "run/file/set.h"
 
 #include <errno.h>
 #include <stdio.h>

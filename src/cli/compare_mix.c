@@ -2,8 +2,8 @@
 
 #include "base/mem.h"
 #include "cli/compare.h"
-#include "run/set.h"
-#include "run/sim.h"
+#include "run/file/set.h"
+#include "run/sim/sim.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* Comparisons as a page: curves of all runs in one picture, what each took to be as good, and a
- * table. Its style is that of run/page.h. */
+ * table. Its style is that of run/report/page.h. */
 
 #include "base/mem.h"
 #include "cli/compare.h"
 #include "cli/figure.h"
-#include "run/page.h"
-#include "run/svg.h"
+#include "run/report/page.h"
+#include "run/report/svg.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "cli/compare.h"
-#include "run/page.h"
+#include "run/report/page.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
 
 #include "base/units.h"
 #include "cli/compare.h"
-#include "run/judge.h"
+#include "run/trainer/judge.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* Settings of comparisons: what is said makes the run that its name promises, of any file. */
 
 #include "cli/compare.h"
-#include "run/bill.h"
-#include "run/set.h"
+#include "run/cost/bill.h"
+#include "run/file/set.h"
 #include "run/testing.h"
 #include "sync/mirror.h"
 

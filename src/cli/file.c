@@ -1,6 +1,6 @@
 #include "cli/file.h"
 
-#include "run/record.h"
+#include "run/record/record.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* strait hold: the far end of a run on other machines. Not for people: `strait run --on hosts`
- * starts it by ssh. It is told in one line of JSON (run/parcel.h) what to put into a folder and
- * which command of strait to start in it, passes on what that says, and then takes orders as lines:
+ * starts it by ssh. It is told in one line of JSON (run/live/parcel.h) what to put into a folder
+ * and which command of strait to start in it, passes on what that says, and then takes orders as
+ * lines:
  *
  *     signal TERM|KILL|STOP|CONT|INT     for the process
  *     still                              whoever gave the orders is still there
@@ -16,7 +17,7 @@
 #include "cli/context.h"
 #include "loop/child.h"
 #include "loop/loop.h"
-#include "run/parcel.h"
+#include "run/live/parcel.h"
 #include "wire/frame.h"
 
 #include <errno.h>

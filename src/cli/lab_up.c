@@ -6,8 +6,8 @@
 #include "cli/lab.h"
 #include "emu/lab/plan.h"
 #include "emu/lab/request.h"
-#include "run/file.h"
-#include "run/set.h"
+#include "run/file/file.h"
+#include "run/file/set.h"
 #include "topo/file.h"
 
 #include <errno.h>

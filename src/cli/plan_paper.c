@@ -3,8 +3,8 @@
 #include "cli/plan_paper.h"
 
 #include "cli/commands.h"
-#include "run/page.h"
-#include "run/record.h"
+#include "run/record/record.h"
+#include "run/report/page.h"
 
 static void paper_progress(double part, void *user)
 {

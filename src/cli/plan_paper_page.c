@@ -1,9 +1,9 @@
 /* The figures of the paper on APSP as a page, and as pictures that stand alone. */
 
 #include "cli/plan_paper.h"
-#include "run/page.h"
-#include "run/plan_map.h"
-#include "run/svg.h"
+#include "run/map/plan_map.h"
+#include "run/report/page.h"
+#include "run/report/svg.h"
 
 #include <math.h>
 #include <string.h>
@@ -263,8 +263,8 @@ enum err cli_paper_page(const struct cli_paper *p, struct text *out)
     return rc;
 }
 
-/* Pictures that stand alone: the colours of run/page.h without variables, which not everybody who
- * shows a file of SVG knows. */
+/* Pictures that stand alone: the colours of run/report/page.h without variables, which not
+ * everybody who shows a file of SVG knows. */
 
 static const char page_svg_style[] =
     "<style>text{font:12px system-ui,\"Noto Sans\",\"DejaVu Sans\",sans-serif;fill:#18222d}"

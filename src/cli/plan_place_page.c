@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "cli/file.h"
 #include "cli/plan_place.h"
-#include "run/plan_page.h"
+#include "run/map/plan_page.h"
 
 #include <string.h>
 

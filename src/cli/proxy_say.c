@@ -4,7 +4,7 @@
 #include "cli/figure.h"
 #include "cli/proxy.h"
 #include "cli/server.h"
-#include "run/page.h"
+#include "run/report/page.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -4,8 +4,8 @@
 #define CLI_RECORDING_H
 
 #include "cli/context.h"
-#include "run/recording.h"
-#include "run/updates.h"
+#include "run/updates/recording.h"
+#include "run/updates/updates.h"
 
 #define RECORDING_OPTIONS(whose_)                                                                  \
     {.name = "record-updates",                                                                     \

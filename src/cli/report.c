@@ -1,11 +1,11 @@
 /* strait report: the page of a record. */
 
-#include "run/report.h"
+#include "run/report/report.h"
 
 #include "cli/commands.h"
 #include "cli/context.h"
-#include "run/page.h"
-#include "run/record.h"
+#include "run/record/record.h"
+#include "run/report/page.h"
 
 #include <errno.h>
 #include <string.h>

@@ -10,10 +10,10 @@
 #include "cli/security.h"
 #include "emu/lab/lab.h"
 #include "loop/clock.h"
-#include "run/bill.h"
-#include "run/live.h"
-#include "run/set.h"
-#include "run/sim.h"
+#include "run/cost/bill.h"
+#include "run/file/set.h"
+#include "run/live/live.h"
+#include "run/sim/sim.h"
 
 #include <errno.h>
 #include <ftw.h>

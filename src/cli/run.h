@@ -7,8 +7,8 @@
 #include "cli/context.h"
 #include "cli/run_view.h"
 #include "cli/screen.h"
-#include "run/hosts.h"
-#include "run/record.h"
+#include "run/backend/hosts.h"
+#include "run/record/record.h"
 
 struct run_shown {
     struct cli_context *ctx;

@@ -3,9 +3,9 @@
 
 #include "cli/budget.h"
 #include "cli/run.h"
-#include "run/bill.h"
-#include "run/outcome.h"
-#include "run/sim.h"
+#include "run/cost/bill.h"
+#include "run/record/outcome.h"
+#include "run/sim/sim.h"
 
 /* The run without its budget: only its summary is wanted. */
 struct estimate {

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "cli/run.h"
 #include "cli/security.h"
-#include "run/hosts_ask.h"
+#include "run/backend/hosts_ask.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -2,8 +2,8 @@
 
 #include "cli/capture.h"
 #include "cli/run.h"
-#include "run/file_arena.h"
-#include "run/slurm.h"
+#include "run/backend/slurm.h"
+#include "run/file/arena.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

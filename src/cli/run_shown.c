@@ -4,7 +4,7 @@
 #include "cli/figure.h"
 #include "cli/run.h"
 #include "loop/clock.h"
-#include "run/report.h"
+#include "run/report/report.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -6,7 +6,7 @@
 #include "cli/run.h"
 #include "cli/security.h"
 #include "loop/loop.h"
-#include "run/slurm.h"
+#include "run/backend/slurm.h"
 #include "topo/file.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
 
 #include "cli/context.h"
 #include "cli/figure.h"
-#include "run/bill.h"
-#include "run/move.h"
+#include "run/cost/bill.h"
+#include "run/cost/move.h"
 #include "run/predict.h"
 
 #include <inttypes.h>

@@ -7,7 +7,7 @@
 
 #include "cli/security.h"
 #include "node/server/server.h"
-#include "run/sites_file.h"
+#include "run/file/sites_file.h"
 
 #include <jansson.h>
 

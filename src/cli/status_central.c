@@ -2,7 +2,7 @@
 
 #include "cli/status_lines.h"
 #include "cli/why.h"
-#include "run/plan_news.h"
+#include "run/map/plan_news.h"
 
 #include <inttypes.h>
 #include <stdio.h>

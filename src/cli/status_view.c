@@ -4,7 +4,7 @@
 #include "cli/status_lines.h"
 #include "cli/why.h"
 #include "node/site/site.h"
-#include "run/live.h"
+#include "run/live/live.h"
 #include "sync/mirror.h"
 
 #include <inttypes.h>

@@ -10,7 +10,7 @@
 #include "loop/clock.h"
 #include "net/entropy.h"
 #include "node/control.h"
-#include "run/process.h"
+#include "run/live/process.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 #define CLI_WORKER_JOB_H
 
 #include "cli/context.h"
-#include "run/work.h"
+#include "run/trainer/work.h"
 
 /* For the table of a command. */
 #define WORKER_JOB_OPTIONS(whose)                                                                  \

@@ -2,7 +2,7 @@
 
 #include "base/figure.h"
 #include "base/mem.h"
-#include "run/move.h"
+#include "run/cost/move.h"
 
 #include <inttypes.h>
 #include <jansson.h>

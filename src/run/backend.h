@@ -1,15 +1,15 @@
 /* What all backends of a run have in common: where it is shown (run/view.h) and kept
- * (run/record.h), it is told what happens; whoever asked for the run gets a result. */
+ * (run/record/record.h), it is told what happens; whoever asked for the run gets a result. */
 
 #ifndef RUN_BACKEND_H
 #define RUN_BACKEND_H
 
-#include "run/file.h"
-#include "run/judge.h"
-#include "run/share.h"
-#include "run/tally.h"
+#include "run/file/file.h"
+#include "run/trainer/judge.h"
+#include "run/trainer/tally.h"
+#include "run/wan/share.h"
 
-/* Bytes that went from one region to another, at full size; run/cost.h says what they cost. */
+/* Bytes that went from one region to another, at full size; run/cost/cost.h says what they cost. */
 struct run_traffic {
     uint32_t regions;
     uint64_t *bytes; /* [from * regions + to]; inside a region too, where that is known. */

@@ -1,7 +1,7 @@
 #include "run/predict.h"
 
 #include "base/mem.h"
-#include "run/sim.h"
+#include "run/sim/sim.h"
 
 static void predict_over(const struct run_picture *picture, const struct run_result *result,
                          void *user)

@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "run/file.h"
-#include "run/sim.h"
+#include "run/file/file.h"
+#include "run/sim/sim.h"
 
 #include <errno.h>
 #include <ftw.h>

@@ -1,4 +1,4 @@
-"""tools/land: coastlines from TopoJSON, and that src/run/land.c is what it writes."""
+"""tools/land: coastlines from TopoJSON, and that src/run/map/coastline.c is what it writes."""
 
 import json
 import os

@@ -58,7 +58,7 @@ struct node_site {
     uint32_t checkpoint_every; /* Clocks; zero: never. */
     uint32_t checkpoint_keep;  /* Whole checkpoints of each shard; zero: two. */
     struct node_goal goal;
-    char job[NODE_JOB_BYTES]; /* What workers are to do (run/work.h); empty: they know. */
+    char job[NODE_JOB_BYTES]; /* What workers are to do (run/trainer/work.h); empty: they know. */
 };
 
 /* ERR_INVALID with a text that says what does not go together. */

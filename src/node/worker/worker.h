@@ -5,8 +5,8 @@
  *
  * Everything happens on one loop and nothing blocks: an operation is started and its .done becomes
  * true later; several may be under way. Whoever waits drives the loop (client/) or is called
- * (.finished; run/trainer.c in the simulator). Buffers that an operation uses belong to it until it
- * is done.
+ * (.finished; run/trainer/trainer.c in the simulator). Buffers that an operation uses belong to it
+ * until it is done.
  *
  * Clocks: the worker computes clock c with values that the barrier allows, sends at most one update
  * per chunk, and ends the clock. If it was left out meanwhile (a missed deadline, a lost session),
