@@ -2,10 +2,10 @@
  * were delivered. */
 
 #include "base/log.h"
-#include "cli/context.h"
-#include "cli/env.h"
-#include "cli/help.h"
-#include "cli/table.h"
+#include "cli/command/context.h"
+#include "cli/command/env.h"
+#include "cli/command/help.h"
+#include "cli/command/table.h"
 #include "loop/clock.h"
 #include "net/detour.h"
 

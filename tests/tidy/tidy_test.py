@@ -32,13 +32,15 @@ GOOD = {
     "int wire(void);\n\n#endif\n",
     "src/net/wire.c": '#include "net/wire.h"\n\n#include <sys/socket.h>\n\nint wire(void)\n{\n'
     "    return socket(AF_INET, SOCK_STREAM, 0);\n}\n",
-    "src/cli/CMakeLists.txt": "strait_module(cli SOURCES error.c main.c)\n",
-    "src/cli/error.h": "/* Errors. */\n\n#ifndef CLI_ERROR_H\n#define CLI_ERROR_H\n\n"
+    "src/cli/CMakeLists.txt": "strait_module(cli SOURCES command/error.c main.c)\n",
+    "src/cli/command/error.h": "/* Errors. */\n\n#ifndef CLI_COMMAND_ERROR_H\n"
+    "#define CLI_COMMAND_ERROR_H\n\n"
     "enum cli_error_id {\n    CLI_ERROR_NONE = 0,\n    CLI_ERROR_ONE = 1,\n"
     "    CLI_ERROR_TWO = 2, /* reserved */\n};\n\n#endif\n",
-    "src/cli/error.c": '#include "cli/error.h"\n\nint errors[][1] = {\n    {CLI_ERROR_ONE},\n'
-    "    {CLI_ERROR_TWO},\n};\n",
-    "src/cli/main.c": '/* See STRAIT-0001. */\n\n#include "cli/error.h"\n#include "net/wire.h"\n\n'
+    "src/cli/command/error.c": '#include "cli/command/error.h"\n\n'
+    "int errors[][1] = {\n    {CLI_ERROR_ONE},\n    {CLI_ERROR_TWO},\n};\n",
+    "src/cli/main.c": '/* See STRAIT-0001. */\n\n#include "cli/command/error.h"\n'
+    '#include "net/wire.h"\n\n'
     "#include <stdio.h>\n\nint main(void)\n{\n    printf(\"%d\\n\", wire() + CLI_ERROR_ONE);\n"
     "    return 0;\n}\n",
     "tests/tool.c": '/* A tool of the tests. */\n\n#include <stdlib.h>\n\nint main(void)\n{\n'
@@ -298,20 +300,20 @@ CASES = {
         "docs/GUIDE.md:1: STRAIT-0404 is not in",
     ),
     "error id twice": (
-        change("src/cli/error.h", "TWO = 2", "TWO = 1"),
-        "src/cli/error.h:9: STRAIT-0001 is there twice",
+        change("src/cli/command/error.h", "TWO = 2", "TWO = 1"),
+        "src/cli/command/error.h:9: STRAIT-0001 is there twice",
     ),
     "error without a page": (
-        change("src/cli/error.c", "    {CLI_ERROR_ONE},\n", ""),
-        "src/cli/error.h:8: CLI_ERROR_ONE has no page in src/cli/error.c",
+        change("src/cli/command/error.c", "    {CLI_ERROR_ONE},\n", ""),
+        "src/cli/command/error.h:8: CLI_ERROR_ONE has no page in src/cli/command/error.c",
     ),
     "error that nobody uses": (
-        change("src/cli/error.h", " /* reserved */", ""),
-        "src/cli/error.h:9: CLI_ERROR_TWO is not used, and not reserved either",
+        change("src/cli/command/error.h", " /* reserved */", ""),
+        "src/cli/command/error.h:9: CLI_ERROR_TWO is not used, and not reserved either",
     ),
     "reserved error in use": (
         change("src/cli/main.c", "ERROR_ONE", "ERROR_TWO"),
-        "src/cli/error.h:9: CLI_ERROR_TWO is reserved, but src/cli/main.c uses it",
+        "src/cli/command/error.h:9: CLI_ERROR_TWO is reserved, but src/cli/main.c uses it",
     ),
     "limit that nobody uses": (
         change("src/base/sum.c", "LIMIT_SUM", "4"),
