@@ -12,7 +12,7 @@
 
 static void test_one_worker_reads_what_it_has_sent(void **state)
 {
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     float update[20], out[20];
     uint64_t clock = 0, next = 0;
     strait *s;
@@ -43,7 +43,7 @@ static void test_one_worker_reads_what_it_has_sent(void **state)
 static void run_rows(const char *barrier, enum node_delivery delivery)
 {
     enum { ROWS = 300, WIDTH = 7, NAMED = 40, CLOCKS = 5 };
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     float model[ROWS][WIDTH] = {{0}}, update[NAMED][WIDTH], out[NAMED][WIDTH];
     int64_t rows[NAMED];
     struct rng rng;
@@ -87,7 +87,7 @@ static void test_rows_come_in_any_order_and_more_than_once(void **state)
 
 static void test_nothing_is_nothing_to_do(void **state)
 {
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     strait_op *op;
     strait *s;
     int table;
@@ -120,7 +120,7 @@ static void test_nothing_is_nothing_to_do(void **state)
 static void test_tables_are_made_once_and_found_by_others(void **state)
 {
     struct strait_table info = {.size = sizeof(info)};
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     strait *a, *b;
     int first, second, found;
 
@@ -170,7 +170,7 @@ static void test_structures_may_be_older_or_newer(void **state)
         char more[16];
     } newer;
     struct strait_state info = {.size = sizeof(info)};
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     strait *s;
 
     (void)state;
@@ -211,7 +211,7 @@ static void test_structures_may_be_older_or_newer(void **state)
 
 static void test_metrics_are_json_of_the_size_they_say(void **state)
 {
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     size_t size = 0, small = 10;
     char few[10];
     char *json;
@@ -239,7 +239,7 @@ static void test_wrong_arguments_are_refused_with_a_sentence(void **state)
 {
     const int64_t rows[3] = {0, 9, -1}, beyond[1] = {10};
     struct strait_table info = {.size = sizeof(info)};
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     float floats[8] = {0};
     strait_op *op;
     strait *s;
@@ -299,7 +299,7 @@ static void test_wrong_arguments_are_refused_with_a_sentence(void **state)
 
 static void test_only_members_read_and_update(void **state)
 {
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     float floats[4] = {0};
     uint64_t clock = 0;
     strait_op *op;
@@ -335,7 +335,7 @@ static void test_only_members_read_and_update(void **state)
 
 static void test_a_wait_that_is_too_long_says_for_whom(void **state)
 {
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     char why[200];
     uint64_t clock = 0;
     strait *s, *other;
@@ -441,7 +441,7 @@ static void test_a_wait_can_be_interrupted_by_a_signal_handler(void **state)
 
 static void test_a_handle_that_is_none_is_recognised(void **state)
 {
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     struct strait_state info = {.size = sizeof(info)};
     float floats[4] = {0};
     strait_op *op, *second;
@@ -516,7 +516,7 @@ static void test_sentences_are_kept_by_handle(void **state)
 
 static void test_the_site_may_refuse_a_worker(void **state)
 {
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     strait *a, *b;
 
     (void)state;
@@ -533,7 +533,7 @@ static void test_the_site_may_refuse_a_worker(void **state)
 /* The default for SIGPIPE is to end the process: the library must not get it. */
 static void test_a_server_that_dies_and_comes_back_is_found_again(void **state)
 {
-    struct testing_site t = {.stored = true};
+    struct client_testing_site t = {.stored = true};
     float out[4], update[4] = {1, 2, 3, 4};
     uint64_t number = 0;
     strait *s;
@@ -564,7 +564,7 @@ static void test_a_server_that_dies_and_comes_back_is_found_again(void **state)
 
 static void test_a_worker_that_cannot_leave_yet_is_neither_in_nor_out(void **state)
 {
-    struct testing_site t = {.stored = true};
+    struct client_testing_site t = {.stored = true};
     float floats[1] = {1};
     uint64_t clock = 0;
     strait *s;
@@ -612,7 +612,7 @@ static void test_opening_fails_cleanly_at_every_allocation(void **state)
 static void test_calls_fail_cleanly_at_every_allocation(void **state)
 {
     const int64_t rows[3] = {7, 2, 7};
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     float update[3] = {1, 2, 4}, out[10];
     strait *s;
     int table;
@@ -652,7 +652,7 @@ static void test_calls_fail_cleanly_at_every_allocation(void **state)
 static void test_a_full_pool_takes_nothing_in_part(void **state)
 {
     enum { ROWS = 200 };
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     float *update = floats_of(1, (uint64_t)ROWS * 65536);
     float *out = floats_of(0, (uint64_t)ROWS * 65536);
     strait *s;

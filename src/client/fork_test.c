@@ -15,9 +15,9 @@
     } while (0)
 
 /* Run @child in a fork, and expect it to end well. */
-static void in_child(int (*child)(const struct testing_site *t, strait *s, strait_op *op,
+static void in_child(int (*child)(const struct client_testing_site *t, strait *s, strait_op *op,
                                   int table),
-                     const struct testing_site *t, strait *s, strait_op *op, int table)
+                     const struct client_testing_site *t, strait *s, strait_op *op, int table)
 {
     int status;
     pid_t pid = fork();
@@ -33,7 +33,7 @@ static void in_child(int (*child)(const struct testing_site *t, strait *s, strai
     }
 }
 
-static int child_uses(const struct testing_site *t, strait *s, strait_op *op, int table)
+static int child_uses(const struct client_testing_site *t, strait *s, strait_op *op, int table)
 {
     struct strait_state info = {.size = sizeof(info)};
     struct strait_table about = {.size = sizeof(about)};
@@ -78,7 +78,7 @@ static int child_uses(const struct testing_site *t, strait *s, strait_op *op, in
 }
 
 /* It has a handle of its own, in the place of the one it has closed, or beside it. */
-static int child_works(const struct testing_site *t, strait *s, strait_op *op, int table)
+static int child_works(const struct client_testing_site *t, strait *s, strait_op *op, int table)
 {
     char options[TESTING_OPTIONS_BYTES];
     float floats[4] = {0};
@@ -100,7 +100,7 @@ static int child_works(const struct testing_site *t, strait *s, strait_op *op, i
     return 0;
 }
 
-static int child_of_child(const struct testing_site *t, strait *s, strait_op *op, int table)
+static int child_of_child(const struct client_testing_site *t, strait *s, strait_op *op, int table)
 {
     int status;
     pid_t pid = fork();
@@ -115,7 +115,7 @@ static int child_of_child(const struct testing_site *t, strait *s, strait_op *op
 
 static void test_a_child_can_only_close(void **state)
 {
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     float floats[4] = {1, 2, 3, 4}, out[4];
     strait_op *op;
     strait *s;
@@ -144,7 +144,7 @@ static void test_a_child_can_only_close(void **state)
 /* Forked while the parent's threads are inside: pins and locks come with the memory. */
 static void test_forks_at_any_moment(void **state)
 {
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     float out[4];
     strait_op *op;
     strait *s;

@@ -11,7 +11,7 @@
 /* Whole chunks that are read or sent in one go. */
 enum { KEEP_CHUNKS = 16 };
 
-struct keep {
+struct table_file_io {
     const void *handle;
     const char *path;
     int table;
@@ -25,7 +25,7 @@ struct keep {
 };
 
 /* What is left of the time for all of it. */
-static double keep_left_s(const struct keep *k)
+static double keep_left_s(const struct table_file_io *k)
 {
     double left_s = k->timeout_s - (double)(clock_mono_ns() - k->start_ns) / 1e9;
 
@@ -42,7 +42,7 @@ static int keep_file_code(const void *handle, enum err rc, const char *text)
     return client_error(handle, code, "%s", text);
 }
 
-static int keep_init(struct keep *k, strait *s, const char *path, double timeout_s,
+static int keep_init(struct table_file_io *k, strait *s, const char *path, double timeout_s,
                      struct client_call *call)
 {
     int code = path == NULL ? client_error(s, STRAIT_E_INVALID, "the file has no path")
@@ -64,14 +64,14 @@ static int keep_init(struct keep *k, strait *s, const char *path, double timeout
     return STRAIT_OK;
 }
 
-static int keep_no_memory(const struct keep *k)
+static int keep_no_memory(const struct table_file_io *k)
 {
     return k->values == NULL || k->now == NULL ? client_error_pass(k->handle, ERR_NOMEM, NULL)
                                                : STRAIT_OK;
 }
 
 /* Release all, unpin, and return @code. */
-static int keep_deinit(struct keep *k, struct client_call *call, int code)
+static int keep_deinit(struct table_file_io *k, struct client_call *call, int code)
 {
     client_file_close(k->file);
     mem_free(k->values);
@@ -80,13 +80,13 @@ static int keep_deinit(struct keep *k, struct client_call *call, int code)
 }
 
 /* One piece more, unless somebody does not want to wait. */
-static int keep_go_on(const struct keep *k, struct client_call *call)
+static int keep_go_on(const struct table_file_io *k, struct client_call *call)
 {
     return !client_interrupted(call) ? STRAIT_OK
                                      : client_error(k->handle, STRAIT_E_CANCELLED, "interrupted");
 }
 
-static uint64_t keep_some(const struct keep *k, uint64_t at)
+static uint64_t keep_some(const struct table_file_io *k, uint64_t at)
 {
     uint64_t left = k->shape->elements - at;
 
@@ -97,7 +97,7 @@ int strait_table_save(strait *s, int table, const char *path, double timeout_s)
 {
     struct client_call call;
     struct err_text text = {""};
-    struct keep k = {.table = table};
+    struct table_file_io k = {.table = table};
     enum err rc = OK;
     int code = keep_init(&k, s, path, timeout_s, &call);
 
@@ -126,7 +126,7 @@ int strait_table_save(strait *s, int table, const char *path, double timeout_s)
 }
 
 /* Send what makes the table's values those of the file. Chunks that have them stay as they are. */
-static int keep_send(struct keep *k, strait *s, uint64_t at, uint64_t some)
+static int keep_send(struct table_file_io *k, strait *s, uint64_t at, uint64_t some)
 {
     strait_op *op;
     int code;
@@ -153,7 +153,7 @@ int strait_table_load(strait *s, int table, const char *path, double timeout_s)
 {
     struct client_call call;
     struct err_text text = {""};
-    struct keep k = {.table = table};
+    struct table_file_io k = {.table = table};
     enum err rc = OK;
     int code = keep_init(&k, s, path, timeout_s, &call);
 

@@ -84,7 +84,7 @@ static float *counting(float scale)
 
 static void run_save_and_load(struct folder *f, enum node_delivery delivery)
 {
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     float *update = counting(0.1f), *out = floats_of(0, COUNT);
     strait *s;
     int from, to;
@@ -119,7 +119,7 @@ static void test_a_table_is_saved_and_loaded(void **state)
 static void test_what_cannot_be_kept_is_said(void **state)
 {
     struct folder *f = *state;
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     float floats[4] = {1, 2, 3, NAN};
     struct client_file *file;
     char long_path[2000];
@@ -211,7 +211,7 @@ static void test_a_disk_that_takes_no_more_is_said(void **state)
 static void test_memory_may_end_at_every_allocation(void **state)
 {
     struct folder *f = *state;
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     strait *s;
     int table;
 

@@ -9,7 +9,7 @@
 static void run_push(const char *barrier, enum node_delivery delivery)
 {
     enum { ROWS = 7, WIDTH = 30000, COUNT = ROWS * WIDTH, CLOCKS = 3 };
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     float *update = floats_of(3, COUNT), *out = floats_of(0, COUNT);
     strait_op *push, *clock, *pull;
     uint64_t value = 0;
@@ -52,7 +52,7 @@ static void test_pushed_chunks_arrive_before_their_clock_ends(void **state)
 static void run_exchange(enum node_delivery delivery)
 {
     enum { ROWS = 3, WIDTH = 50000, COUNT = ROWS * WIDTH };
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     float *a_floats = floats_of(1, COUNT), *b_floats = floats_of(10, COUNT);
     strait_op *a_op, *b_op;
     uint64_t value;
@@ -102,7 +102,7 @@ static void test_exchange_gives_everybody_the_sum(void **state)
 static void test_rows_are_pulled_in_the_order_of_naming(void **state)
 {
     enum { ROWS = 1000, WIDTH = 3, NAMED = 200 };
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     float all[ROWS * WIDTH], out[NAMED][WIDTH], ordered[NAMED][WIDTH];
     int64_t rows[NAMED], order[NAMED];
     strait_op *op, *second;
@@ -140,7 +140,7 @@ static void test_rows_are_pulled_in_the_order_of_naming(void **state)
 
 static void test_a_chunk_goes_once_in_a_clock(void **state)
 {
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     float floats[4] = {1, 1, 1, 1};
     strait_op *op;
     strait *s;
@@ -169,7 +169,7 @@ static void test_a_chunk_goes_once_in_a_clock(void **state)
 static void test_an_update_that_is_not_finite_is_refused_by_the_servers(void **state)
 {
     struct strait_state info = {.size = sizeof(info)};
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     float floats[4] = {1, NAN, 1, 1}, out[4];
     strait_op *op;
     strait *s;
@@ -191,7 +191,7 @@ static void test_an_update_that_is_not_finite_is_refused_by_the_servers(void **s
 
 static void test_an_operation_may_be_given_up(void **state)
 {
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     float *floats = floats_of(1, 8), *out = floats_of(0, 8);
     uint64_t clock = 0;
     strait_op *op;
@@ -237,7 +237,7 @@ static void test_an_operation_may_be_given_up(void **state)
 static void test_an_exchange_may_be_given_up_at_any_moment(void **state)
 {
     enum { COUNT = 4 * 65536, ROUNDS = 12 };
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     float *floats = floats_of(1, COUNT);
     strait_op *op;
     strait *s;
@@ -268,7 +268,7 @@ static void test_an_exchange_may_be_given_up_at_any_moment(void **state)
 
 static void test_leaving_ends_what_is_under_way(void **state)
 {
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     float floats[4] = {0};
     strait_op *clock;
     strait *a, *b;
@@ -298,7 +298,7 @@ static void test_leaving_ends_what_is_under_way(void **state)
 /* Interrupted while it joins, a worker can leave: nobody waits for it. */
 static void test_a_worker_may_leave_while_it_joins(void **state)
 {
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     uint64_t clock = 0;
     strait *a, *b, *c;
 
@@ -326,7 +326,7 @@ static void test_operations_that_are_never_freed_have_a_limit(void **state)
 {
     enum { LIMIT = 4096 };
     static strait_op *ops[LIMIT];
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     strait_op *more;
     strait *s;
     int table;
@@ -352,7 +352,7 @@ static void test_operations_that_are_never_freed_have_a_limit(void **state)
 static void test_background_calls_fail_cleanly_at_every_allocation(void **state)
 {
     enum { NAMED = 40 };
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     float out[NAMED];
     int64_t rows[NAMED];
     strait_op *op;

@@ -89,7 +89,7 @@ static void test_members_train_over_tls(void **state)
 {
     struct authority *a = *state;
     char server[256];
-    struct testing_site t = {.certs = server};
+    struct client_testing_site t = {.certs = server};
     float floats[3] = {1, 2, 3}, out[3];
     strait *anna, *bert;
     int table;
@@ -119,7 +119,7 @@ static void test_certificates_that_will_not_do_are_refused_at_once(void **state)
 {
     struct authority *a = *state;
     char server[256], options[TESTING_OPTIONS_BYTES];
-    struct testing_site t = {.certs = server};
+    struct client_testing_site t = {.certs = server};
     strait *s;
 
     (void)snprintf(server, sizeof(server), "%s", path_in(a, "server"));
@@ -148,7 +148,7 @@ static void test_a_stranger_is_told_why(void **state)
     struct authority *other;
     void *other_state;
     char server[256];
-    struct testing_site t = {.certs = server};
+    struct client_testing_site t = {.certs = server};
     strait *s;
 
     (void)snprintf(server, sizeof(server), "%s", path_in(a, "server"));
@@ -166,7 +166,7 @@ static void test_a_certificate_is_good_for_its_own_site(void **state)
 {
     struct authority *a = *state;
     char server[256];
-    struct testing_site t = {.certs = server};
+    struct client_testing_site t = {.certs = server};
     strait *s;
 
     (void)snprintf(server, sizeof(server), "%s", path_in(a, "server"));
@@ -182,7 +182,7 @@ static void test_a_socket_of_this_machine_will_do(void **state)
 {
     struct authority *a = *state;
     char path[256];
-    struct testing_site t = {.unix_path = path};
+    struct client_testing_site t = {.unix_path = path};
     strait *s;
 
     (void)snprintf(path, sizeof(path), "%s", path_in(a, "socket"));

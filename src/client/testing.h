@@ -23,10 +23,10 @@ enum { TESTING_LANES_MAX = 4, TESTING_OPTIONS_BYTES = 1024 };
 /* Long enough for whatever must happen, under any sanitizer. */
 #define TESTING_LIMIT_S 60.0
 
-struct testing_site;
+struct client_testing_site;
 
 struct testing_lane {
-    struct testing_site *site;
+    struct client_testing_site *site;
     uint32_t number;
     struct lane *lane;
     struct node_lane *node; /* NULL: killed. */
@@ -37,7 +37,7 @@ struct testing_lane {
     struct net_address address;
 };
 
-struct testing_site {
+struct client_testing_site {
     struct node_site site;
     const char *certs; /* A folder with the files of the member "server"; NULL: without TLS. */
     const char *unix_path;
@@ -72,7 +72,7 @@ static inline void testing_on_lane(struct testing_lane *l, void (*run)(struct te
     CHECK(sem_destroy(&e.done) == 0);
 }
 
-static inline struct net_address testing_listen_address(const struct testing_site *t)
+static inline struct net_address testing_listen_address(const struct client_testing_site *t)
 {
     struct net_address at = {.scheme = t->certs != NULL ? NET_SCHEME_TLS : NET_SCHEME_TCP,
                              .host = "127.0.0.1",
@@ -105,7 +105,7 @@ static inline void testing_lane_tls(struct testing_lane *l, struct node_lane_con
 
 static inline void testing_lane_open(struct testing_lane *l)
 {
-    struct testing_site *t = l->site;
+    struct client_testing_site *t = l->site;
     struct node_lane_config config = {
         .loop = lane_loop(l->lane),
         .incarnation = (t->lives + l->number) * 2 + 1,
@@ -162,19 +162,19 @@ static inline void testing_lane_end(struct testing_lane *l)
 }
 
 /* Kill a lane, and start it again at the same address as another process would. */
-static inline void testing_lane_kill(struct testing_site *t, uint32_t number)
+static inline void testing_lane_kill(struct client_testing_site *t, uint32_t number)
 {
     testing_on_lane(&t->lanes[number], testing_lane_shut);
 }
 
-static inline void testing_lane_start(struct testing_site *t, uint32_t number)
+static inline void testing_lane_start(struct client_testing_site *t, uint32_t number)
 {
     t->lives += TESTING_LANES_MAX;
     testing_on_lane(&t->lanes[number], testing_lane_open);
 }
 
 /* @t is zeroed but for .certs, .unix_path and .stored. */
-static inline void testing_site_start(struct testing_site *t, const char *barrier,
+static inline void testing_site_start(struct client_testing_site *t, const char *barrier,
                                       enum node_delivery delivery, uint32_t lanes, uint32_t workers)
 {
     CHECK(lanes >= 1 && lanes <= TESTING_LANES_MAX);
@@ -195,7 +195,7 @@ static inline void testing_site_start(struct testing_site *t, const char *barrie
     }
 }
 
-static inline void testing_site_stop(struct testing_site *t)
+static inline void testing_site_stop(struct client_testing_site *t)
 {
     for (uint32_t i = 0; i < t->site.lanes; i++) {
         testing_on_lane(&t->lanes[i], testing_lane_end);
@@ -204,7 +204,8 @@ static inline void testing_site_stop(struct testing_site *t)
 }
 
 /* The options with which a worker joins; @more is added to them, as ", \"rank\": 1". */
-static inline const char *testing_options(const struct testing_site *t, const char *more, char *out)
+static inline const char *testing_options(const struct client_testing_site *t, const char *more,
+                                          char *out)
 {
     char address[NET_ADDRESS_BYTES];
 

@@ -45,7 +45,7 @@
 /* How long everything may take. */
 #define T TESTING_LIMIT_S
 
-static inline strait *open_worker(const struct testing_site *t, const char *more)
+static inline strait *open_worker(const struct client_testing_site *t, const char *more)
 {
     char options[TESTING_OPTIONS_BYTES];
     strait *s = NULL;
@@ -55,7 +55,7 @@ static inline strait *open_worker(const struct testing_site *t, const char *more
     return s;
 }
 
-static inline strait *join_worker(const struct testing_site *t, const char *more)
+static inline strait *join_worker(const struct client_testing_site *t, const char *more)
 {
     strait *s = open_worker(t, more);
 
@@ -65,7 +65,7 @@ static inline strait *join_worker(const struct testing_site *t, const char *more
 
 /* The two workers of a site that waits for both, ranks 0 and 1: the first has only asked to join
  * when the second one does. */
-static inline void join_two(const struct testing_site *t, strait **a_out, strait **b_out)
+static inline void join_two(const struct client_testing_site *t, strait **a_out, strait **b_out)
 {
     strait *a = open_worker(t, ", \"rank\": 0"), *b = open_worker(t, ", \"rank\": 1");
 

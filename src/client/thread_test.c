@@ -13,7 +13,7 @@ enum { THREADS = 6 };
 struct actor {
     pthread_t thread;
     int index;
-    const struct testing_site *site;
+    const struct client_testing_site *site;
     strait *s;
     strait_op *op;
     int table;
@@ -73,7 +73,7 @@ static void *act_clock(void *arg)
 
 static void run_one_handle(const char *barrier, enum node_delivery delivery)
 {
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     struct actor actors[THREADS] = {0}, clocker = {0};
     _Atomic int running = THREADS;
     float out[THREADS];
@@ -134,7 +134,7 @@ static void *act_work(void *arg)
 
 static void run_many_handles(enum node_delivery delivery)
 {
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     struct actor actors[THREADS] = {0};
 
     testing_site_start(&t, "bsp", delivery, 2, THREADS);
@@ -192,7 +192,7 @@ static void wait_in_threads(struct actor *actors, int count, strait *s, strait_o
 
 static void run_close(bool interrupt)
 {
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     struct actor actors[THREADS];
     _Atomic int running = 0;
     float out[1];
@@ -286,7 +286,7 @@ static void test_a_handle_may_be_closed_while_others_look(void **state)
 {
     (void)state;
     for (int round = 0; round < 5; round++) {
-        struct testing_site t = {0};
+        struct client_testing_site t = {0};
         struct actor actors[THREADS];
         _Atomic int running = 0;
         strait_op *op;
@@ -323,7 +323,7 @@ static void *act_wait_op(void *arg)
 /* Several wait for one operation; then it is done, or freed. */
 static void run_wait_together(bool freed)
 {
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     struct actor actors[THREADS] = {0};
     _Atomic int running = 0;
     float floats[4] = {0};
@@ -383,7 +383,7 @@ static void *act_clock_on(void *arg)
  * is late ends the next clock, for which the other worker has left. */
 static void test_those_who_wait_for_the_end_of_a_clock_get_the_next_one(void **state)
 {
-    struct testing_site t = {0};
+    struct client_testing_site t = {0};
     struct actor actors[2];
     _Atomic int running = 0;
     strait *a, *b;

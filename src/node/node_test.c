@@ -18,7 +18,8 @@ static struct table_schema schema_of(const char *name, uint64_t rows, uint32_t w
     return out;
 }
 
-static void join_all(struct testing_site *t, const struct table_schema *schema, uint16_t *id_out)
+static void join_all(struct node_testing_site *t, const struct table_schema *schema,
+                     uint16_t *id_out)
 {
     struct node_op ops[TESTING_WORKERS] = {0};
     uint32_t n = t->site.sync.members_min;
@@ -38,7 +39,7 @@ static void join_all(struct testing_site *t, const struct table_schema *schema, 
 }
 
 /* Nothing has changed, so nobody is sent anything. */
-static void nothing_was_sent(const struct testing_site *t)
+static void nothing_was_sent(const struct node_testing_site *t)
 {
     for (uint32_t i = 0; i < t->site.lanes; i++) {
         struct node_lane_stats stats;
@@ -58,7 +59,7 @@ static void run_dense(const char *barrier, uint64_t staleness, enum node_deliver
     struct node_op ops[TESTING_WORKERS] = {0};
     float *update = calloc(ROWS * WIDTH, sizeof(float));
     float *values = calloc(ROWS * WIDTH, sizeof(float));
-    struct testing_site t;
+    struct node_testing_site t;
     float expected = 0;
     uint16_t id;
 

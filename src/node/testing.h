@@ -23,7 +23,7 @@
 
 enum { TESTING_LANES = 4, TESTING_WORKERS = 8, TESTING_WAIT_S = 60 };
 
-struct testing_site {
+struct node_testing_site {
     struct loop *loop;
     struct obs_registry *registry;
     struct net_socket_transport transport;
@@ -54,7 +54,7 @@ static inline struct node_site testing_site_of(const char *barrier, uint64_t sta
     };
 }
 
-static inline void testing_lane_start_at(struct testing_site *t, uint32_t number,
+static inline void testing_lane_start_at(struct node_testing_site *t, uint32_t number,
                                          const struct net_address *listen)
 {
     struct node_lane_config config = {
@@ -90,7 +90,7 @@ static inline void testing_lane_start_at(struct testing_site *t, uint32_t number
     assert_int_equal(node_lane_tell(t->lanes[number], &place, 1), OK);
 }
 
-static inline void testing_lane_start(struct testing_site *t, uint32_t number)
+static inline void testing_lane_start(struct node_testing_site *t, uint32_t number)
 {
     struct net_address any = {.scheme = NET_SCHEME_TCP, .host = "127.0.0.1", .port = "0"};
 
@@ -98,7 +98,7 @@ static inline void testing_lane_start(struct testing_site *t, uint32_t number)
 }
 
 /* As if its process had been killed and started again. */
-static inline void testing_lane_restart(struct testing_site *t, uint32_t number)
+static inline void testing_lane_restart(struct node_testing_site *t, uint32_t number)
 {
     struct net_address at = *node_lane_address(t->lanes[number]);
 
@@ -109,7 +109,7 @@ static inline void testing_lane_restart(struct testing_site *t, uint32_t number)
     testing_lane_start_at(t, number, &at);
 }
 
-static inline void testing_worker_start_at(struct testing_site *t, uint32_t rank,
+static inline void testing_worker_start_at(struct node_testing_site *t, uint32_t rank,
                                            const struct net_address *first)
 {
     struct node_worker_config config = {
@@ -132,12 +132,12 @@ static inline void testing_worker_start_at(struct testing_site *t, uint32_t rank
     assert_int_equal(node_worker_create(&config, &t->workers[rank]), OK);
 }
 
-static inline void testing_worker_start(struct testing_site *t, uint32_t rank)
+static inline void testing_worker_start(struct node_testing_site *t, uint32_t rank)
 {
     testing_worker_start_at(t, rank, node_lane_address(t->lanes[0]));
 }
 
-static inline void testing_worker_stop(struct testing_site *t, uint32_t rank)
+static inline void testing_worker_stop(struct node_testing_site *t, uint32_t rank)
 {
     node_worker_destroy(t->workers[rank]);
     buf_pool_destroy(t->pools[rank]);
@@ -146,15 +146,15 @@ static inline void testing_worker_stop(struct testing_site *t, uint32_t rank)
 }
 
 /* Settings of @t that are not by default stand before its members are started. */
-static inline void testing_site_init(struct testing_site *t, const struct node_site *site)
+static inline void testing_site_init(struct node_testing_site *t, const struct node_site *site)
 {
-    *t = (struct testing_site){.site = *site};
+    *t = (struct node_testing_site){.site = *site};
     assert_int_equal(loop_create(&t->loop), OK);
     assert_int_equal(obs_registry_create(512, &t->registry), OK);
     net_socket_transport_init(&t->transport, t->loop, NULL);
 }
 
-static inline void testing_site_start(struct testing_site *t)
+static inline void testing_site_start(struct node_testing_site *t)
 {
     const struct node_site *site = &t->site;
 
@@ -166,13 +166,13 @@ static inline void testing_site_start(struct testing_site *t)
     }
 }
 
-static inline void testing_site_open(struct testing_site *t, const struct node_site *site)
+static inline void testing_site_open(struct node_testing_site *t, const struct node_site *site)
 {
     testing_site_init(t, site);
     testing_site_start(t);
 }
 
-static inline void testing_site_close(struct testing_site *t)
+static inline void testing_site_close(struct node_testing_site *t)
 {
     for (uint32_t i = 0; i < TESTING_WORKERS; i++) {
         testing_worker_stop(t, i);
@@ -185,7 +185,7 @@ static inline void testing_site_close(struct testing_site *t)
 }
 
 /* Drive the loop until all of @count operations are done. */
-static inline void testing_wait(struct testing_site *t, struct node_op *ops, uint32_t count)
+static inline void testing_wait(struct node_testing_site *t, struct node_op *ops, uint32_t count)
 {
     int64_t until = loop_now_ns(t->loop) + (int64_t)TESTING_WAIT_S * 1000000000;
 
@@ -214,7 +214,7 @@ static inline void testing_wait(struct testing_site *t, struct node_op *ops, uin
 }
 
 /* The same, and all must have gone well. */
-static inline void testing_done(struct testing_site *t, struct node_op *ops, uint32_t count)
+static inline void testing_done(struct node_testing_site *t, struct node_op *ops, uint32_t count)
 {
     testing_wait(t, ops, count);
     for (uint32_t i = 0; i < count; i++) {

@@ -74,7 +74,7 @@ struct testing_stored {
     int64_t values[TESTING_CHUNKS];
 };
 
-struct testing_site {
+struct sync_testing_site {
     struct mirror m;
     bool on;
     bool durable;
@@ -105,7 +105,7 @@ struct testing_fleet {
         forgotten[TESTING_CHUNKS]; /* ... and so much of what it made some other did not have. */
     uint32_t island;               /* Nobody can reach that one ... */
     int64_t island_ns;             /* ... before this. */
-    struct testing_site sites[TESTING_SITES];
+    struct sync_testing_site sites[TESTING_SITES];
     struct testing_pipe pieces[TESTING_SITES][TESTING_SITES];  /* [from][to] */
     struct testing_pipe reports[TESTING_SITES][TESTING_SITES]; /* They overtake. */
     uint64_t taken, dropped, held, refused, merged, relayed, copies, restarts, lost_sessions;
@@ -151,8 +151,8 @@ static inline void testing_check(struct testing_fleet *f, uint32_t site);
 
 /* Sites as machines. */
 
-static inline uint64_t testing_sum_at(const struct testing_site *s, uint32_t chunk, uint64_t number,
-                                      int64_t *sum_out)
+static inline uint64_t testing_sum_at(const struct sync_testing_site *s, uint32_t chunk,
+                                      uint64_t number, int64_t *sum_out)
 {
     uint32_t count = s->made_count[chunk];
 
@@ -165,7 +165,7 @@ static inline uint64_t testing_sum_at(const struct testing_site *s, uint32_t chu
 
 static inline void testing_machine(struct testing_fleet *f, uint32_t site)
 {
-    struct testing_site *s = &f->sites[site];
+    struct sync_testing_site *s = &f->sites[site];
     struct mirror_config config = {
         .staleness = f->staleness,
         .away_ns = TESTING_AWAY_NS,
@@ -219,7 +219,7 @@ static inline void testing_pipe_clear(struct testing_pipe *p)
 /* A session begins on both sides, each way; or it goes on. */
 static inline void testing_connect(struct testing_fleet *f, uint32_t a, uint32_t b)
 {
-    struct testing_site *sa = &f->sites[a], *sb = &f->sites[b];
+    struct sync_testing_site *sa = &f->sites[a], *sb = &f->sites[b];
     bool again;
 
     if (!sa->on || !sb->on || f->pieces[a][b].open ||
@@ -298,7 +298,7 @@ static inline void testing_fleet_open(struct testing_fleet *f, uint64_t seed, ui
 /* All payloads of a machine go with it. */
 static inline void testing_kill(struct testing_fleet *f, uint32_t site)
 {
-    struct testing_site *s = &f->sites[site];
+    struct sync_testing_site *s = &f->sites[site];
     uint32_t index = 0;
     struct testing_token *t;
 
@@ -341,7 +341,7 @@ static inline void testing_fleet_close(struct testing_fleet *f)
 
 static inline void testing_make(struct testing_fleet *f, uint32_t site, uint32_t chunk)
 {
-    struct testing_site *s = &f->sites[site];
+    struct sync_testing_site *s = &f->sites[site];
     int64_t value = (int64_t)rng_below(&f->rng, 1000) - (f->may_forget ? 0 : 300);
     uint32_t n = s->made_count[chunk];
     int64_t before = n == 0 ? 0 : s->made[chunk][n - 1].sum;
@@ -359,7 +359,7 @@ static inline void testing_make(struct testing_fleet *f, uint32_t site, uint32_t
 /* A clock: a few chunks change, then it is over. */
 static inline void testing_clock(struct testing_fleet *f, uint32_t site)
 {
-    struct testing_site *s = &f->sites[site];
+    struct sync_testing_site *s = &f->sites[site];
     uint32_t whom;
 
     if (s->m.fresh || !mirror_may_read(&s->m, s->m.clock + 1, &whom)) {
@@ -377,7 +377,7 @@ static inline void testing_clock(struct testing_fleet *f, uint32_t site)
 static inline void testing_send(struct testing_fleet *f, uint32_t from, uint32_t to)
 {
     static struct mirror_frame frame;
-    struct testing_site *s = &f->sites[from];
+    struct sync_testing_site *s = &f->sites[from];
     uint32_t peer = s->index_of[to];
     struct testing_letter *l;
 
@@ -429,7 +429,7 @@ static inline uint64_t testing_bits(const struct testing_fleet *f, uint64_t bits
 
 static inline void testing_say(struct testing_fleet *f, uint32_t from, uint32_t to)
 {
-    struct testing_site *s = &f->sites[from];
+    struct sync_testing_site *s = &f->sites[from];
 
     if (s->on && f->pieces[from][to].open && mirror_say_due(&s->m, s->index_of[to]) &&
         f->reports[from][to].count < TESTING_QUEUE_MAX / 2) {
@@ -444,7 +444,7 @@ static inline void testing_say(struct testing_fleet *f, uint32_t from, uint32_t 
 /* Durable: all that it did so far is stored now. */
 static inline void testing_store(struct testing_fleet *f, uint32_t site)
 {
-    struct testing_site *s = &f->sites[site];
+    struct sync_testing_site *s = &f->sites[site];
 
     if (!f->durable || s->m.fresh) {
         return;
@@ -474,7 +474,7 @@ static inline void testing_store(struct testing_fleet *f, uint32_t site)
 /* The pieces that were stored, as far as anybody may miss them. */
 static inline void testing_restore_pieces(struct testing_fleet *f, uint32_t site, uint64_t floor)
 {
-    struct testing_site *s = &f->sites[site];
+    struct sync_testing_site *s = &f->sites[site];
     uint64_t last = floor;
 
     for (;;) {
@@ -510,7 +510,7 @@ static inline void testing_restore_pieces(struct testing_fleet *f, uint32_t site
 /* What it made and not all others have may be gone with it; the rest may not. */
 static inline void testing_forget(struct testing_fleet *f, uint32_t site)
 {
-    struct testing_site *s = &f->sites[site];
+    struct sync_testing_site *s = &f->sites[site];
 
     f->forgets = true;
     for (uint32_t c = 0; c < TESTING_CHUNKS; c++) {
@@ -518,7 +518,7 @@ static inline void testing_forget(struct testing_fleet *f, uint32_t site)
         int64_t made, had;
 
         for (uint32_t i = 0; i < f->sites_count; i++) {
-            const struct testing_site *o = &f->sites[i];
+            const struct sync_testing_site *o = &f->sites[i];
             uint64_t has = i == site ? shared : mirror_contained(&o->m, c, o->index_of[site]);
 
             shared = has < shared ? has : shared;
@@ -533,7 +533,7 @@ static inline void testing_forget(struct testing_fleet *f, uint32_t site)
 
 static inline void testing_restart(struct testing_fleet *f, uint32_t site, bool forget)
 {
-    struct testing_site *s = &f->sites[site];
+    struct sync_testing_site *s = &f->sites[site];
     uint64_t floor = s->on ? s->m.floor : 0;
 
     testing_kill(f, site);
@@ -575,7 +575,7 @@ static inline void testing_held(struct testing_fleet *f, uint32_t at);
 /* A site takes a copy of another one. */
 static inline void testing_copy(struct testing_fleet *f, uint32_t to, uint32_t from)
 {
-    struct testing_site *d = &f->sites[to], *s = &f->sites[from];
+    struct sync_testing_site *d = &f->sites[to], *s = &f->sites[from];
     uint64_t clock = s->m.clock > d->m.clock ? s->m.clock : d->m.clock;
 
     f->copies++;
@@ -622,7 +622,7 @@ static inline bool testing_fits(struct testing_fleet *f, uint32_t site, uint32_t
 
 static inline void testing_begin(struct testing_fleet *f, uint32_t site)
 {
-    struct testing_site *s = &f->sites[site];
+    struct sync_testing_site *s = &f->sites[site];
 
     if (s->m.fresh && !mirror_all_greeted(&s->m)) {
         return; /* All must keep for us what they make, before we take a copy. */
@@ -654,7 +654,7 @@ static inline void testing_take(struct testing_fleet *f, uint32_t at,
 /* What was early may fit now. */
 static inline void testing_held(struct testing_fleet *f, uint32_t at)
 {
-    struct testing_site *s = &f->sites[at];
+    struct sync_testing_site *s = &f->sites[at];
     bool moved = true;
 
     while (moved) {
@@ -686,7 +686,7 @@ static inline void *testing_keep(void *user)
 static inline void testing_piece(struct testing_fleet *f, uint32_t from, uint32_t at,
                                  struct testing_letter *l)
 {
-    struct testing_site *s = &f->sites[at];
+    struct sync_testing_site *s = &f->sites[at];
 
     for (uint32_t i = 0; i < l->count; i++) {
         l->ranges[i].site = s->index_of[l->ranges[i].site];
@@ -725,7 +725,7 @@ static inline void testing_piece(struct testing_fleet *f, uint32_t from, uint32_
 static inline void testing_deliver(struct testing_fleet *f, uint32_t from, uint32_t to, bool report)
 {
     struct testing_pipe *p = report ? &f->reports[from][to] : &f->pieces[from][to];
-    struct testing_site *s = &f->sites[to];
+    struct sync_testing_site *s = &f->sites[to];
     struct testing_letter l;
 
     if (p->count == 0 || !s->on || !f->pieces[from][to].open) {
@@ -755,7 +755,7 @@ static inline void testing_deliver(struct testing_fleet *f, uint32_t from, uint3
 
 static inline void testing_check_values(struct testing_fleet *f, uint32_t site)
 {
-    struct testing_site *d = &f->sites[site];
+    struct sync_testing_site *d = &f->sites[site];
 
     for (uint32_t c = 0; c < TESTING_CHUNKS; c++) {
         int64_t expected = 0, sum;
@@ -775,11 +775,11 @@ static inline void testing_check_values(struct testing_fleet *f, uint32_t site)
 
 static inline void testing_check_marks(struct testing_fleet *f, uint32_t site)
 {
-    struct testing_site *d = &f->sites[site];
+    struct sync_testing_site *d = &f->sites[site];
 
     for (uint32_t i = 0; i < f->sites_count; i++) {
         const struct mirror_site *o = &d->m.sites[d->index_of[i]];
-        struct testing_site *s = &f->sites[i];
+        struct sync_testing_site *s = &f->sites[i];
 
         for (uint32_t c = 0; c < TESTING_CHUNKS && i != site; c++) {
             uint64_t has = mirror_contained(&d->m, c, d->index_of[i]);
@@ -807,7 +807,7 @@ static inline void testing_check_marks(struct testing_fleet *f, uint32_t site)
 
 static inline void testing_check(struct testing_fleet *f, uint32_t site)
 {
-    struct testing_site *s = &f->sites[site];
+    struct sync_testing_site *s = &f->sites[site];
 
     assert_true(mirror_invariant(&s->m));
     if (!s->m.fresh) {

@@ -11,7 +11,7 @@
 
 int main(int argc, char **argv)
 {
-    struct testing_site t = {.stored = true};
+    struct client_testing_site t = {.stored = true};
     char address[NET_ADDRESS_BYTES];
     enum node_delivery delivery;
     char byte;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-struct list_walk {
+struct cert_walk {
     struct cli_context *ctx;
     json_t *list; /* NULL: print for people. */
     int64_t now_s;
@@ -20,7 +20,7 @@ static const char *list_state(const struct pki_record *r, int64_t now_s)
 
 static enum err list_each(const struct pki_record *r, void *user)
 {
-    struct list_walk *walk = user;
+    struct cert_walk *walk = user;
     struct cli_context *ctx = walk->ctx;
     const char *state = list_state(r, walk->now_s);
     bool good = strcmp(state, "valid") == 0;
@@ -52,7 +52,7 @@ static enum err list_each(const struct pki_record *r, void *user)
 
 static enum cli_exit list_run(struct cli_context *ctx)
 {
-    struct list_walk walk = {.ctx = ctx, .now_s = cert_now_s()};
+    struct cert_walk walk = {.ctx = ctx, .now_s = cert_now_s()};
     struct err_text text = {""};
     struct pki_ca *ca = NULL;
     enum cli_exit status = cert_open(ctx, &ca);

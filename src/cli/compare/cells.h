@@ -1,5 +1,5 @@
 /* What came out of the cells of a set (run/suite/cells.h): figures beside those of a paper, as a
- * table, a picture and a page. All of it is pure; compare_cells.c does the running. */
+ * table, a picture and a page. All of it is pure; compare/cells.c does the running. */
 
 #ifndef CLI_COMPARE_CELLS_H
 #define CLI_COMPARE_CELLS_H
@@ -64,7 +64,7 @@ bool compare_cells_has(const struct compare_cells *s, const struct run_cells_fig
 void compare_cells_file(const struct compare_cells *s, const struct run_cells_figure *f,
                         const char *end, char out[COMPARE_CELLS_FILE_BYTES]);
 
-/* The table (compare_cells_view.c). All figures in one CSV have a column with their names, unless
+/* The table (compare/cells_view.c). All figures in one CSV have a column with their names, unless
  * there is only one. @json: NULL: no memory. */
 void compare_cells_view(const struct compare_cells *s, const struct run_cells_figure *f, bool color,
                         struct text *out);
@@ -73,12 +73,12 @@ void compare_cells_csv(const struct compare_cells *s, const struct run_cells_fig
 void compare_cells_csv_all(const struct compare_cells *s, struct text *out);
 json_t *compare_cells_json(const struct compare_cells *s);
 
-/* Bars for every run of every cell, with marks where the paper has a figure (compare_cells_svg.c):
+/* Bars for every run of every cell, with marks where the paper has a figure (compare/cells_svg.c):
  * for a page, whose style it has, or as a file of its own. */
 void compare_cells_svg(const struct compare_cells *s, const struct run_cells_figure *f, bool alone,
                        struct text *out);
 
-/* The page (compare_cells_page.c). */
+/* The page (compare/cells_page.c). */
 void compare_cells_page(const struct compare_cells *s, struct text *out);
 
 #endif

@@ -65,7 +65,7 @@ struct compare {
 /* NULL is allowed. */
 void compare_free(struct compare *c);
 
-/* Settings of a run file (compare_set.c). */
+/* Settings of a run file (compare/set.c). */
 
 /* "lan", "plain-bsp", ...; ends with NULL. */
 extern const char *const compare_names[];
@@ -84,7 +84,7 @@ void compare_settings_converge(const struct run_file *f, struct compare_goal *go
 void compare_settings_reach(const struct run_file *f, const struct compare_goal *goal,
                             struct compare_settings *out);
 
-/* Running them (compare_go.c). */
+/* Running them (compare/go.c). */
 
 struct compare_go_config {
     const char *path; /* Of the run file. */
@@ -104,7 +104,7 @@ struct compare_go_config {
 enum cli_exit compare_go(struct cli_context *ctx, const struct compare_go_config *config,
                          struct compare *c);
 
-/* Records of an earlier time (compare_earlier.c). */
+/* Records of an earlier time (compare/earlier.c). */
 
 struct compare_earlier {
     const char *record; /* Where it would be. */
@@ -121,10 +121,10 @@ struct compare_earlier {
 MUST_USE enum err compare_earlier(const struct compare_earlier *e, bool *taken_out,
                                   struct err_text *text);
 
-/* Several files and records (compare_mix.c). */
+/* Several files and records (compare/mix.c). */
 enum cli_exit compare_mix(struct cli_context *ctx, const char *const *sets, uint32_t sets_count);
 
-/* Sets (compare_cells.c). */
+/* Sets (compare/cells.c). */
 
 /* The file of a set that somebody calls @name: that file, with ".yaml", or "set.yaml" in that
  * folder. */
@@ -167,7 +167,7 @@ enum cli_exit compare_verdict(const struct compare *c);
 /* The file cannot be run, for @rc. */
 enum cli_exit compare_bad_file(struct cli_context *ctx, enum err rc, const struct err_text *text);
 
-/* Records, aligned (compare_align.c). */
+/* Records, aligned (compare/align.c). */
 
 /* Read what the record of a run says; NaN as @goal: there is none. */
 MUST_USE enum err compare_load(struct compare_run *r, double goal, struct err_text *text);
@@ -181,10 +181,10 @@ void compare_curves(const struct compare *c, struct text *out);
 /* Add a word of a table, in quotes if it must be. */
 void compare_csv_word(const char *word, struct text *out);
 
-/* The page of it (compare_page.c). Pure. ERR_NOMEM. */
+/* The page of it (compare/page.c). Pure. ERR_NOMEM. */
 MUST_USE enum err compare_page(const struct compare *c, struct text *out);
 
-/* What came out, as people want it (compare_view.c). Pure. */
+/* What came out, as people want it (compare/view.c). Pure. */
 
 struct compare_view {
     const struct compare *compare;

@@ -45,7 +45,7 @@ static double page_x(const struct run_reading_point *p, enum page_kind kind)
 /* Curves. */
 
 /* What all pictures are made with. */
-struct page {
+struct compare_page {
     const struct compare *c;
     struct run_svg_point *all; /* Of one curve. */
     struct run_svg_point *few; /* Of all curves of a picture. */
@@ -56,14 +56,14 @@ struct page {
 };
 
 /* Runs that were never evaluated cannot be beside others. */
-static bool page_drawn(const struct page *p, uint32_t run)
+static bool page_drawn(const struct compare_page *p, uint32_t run)
 {
     const struct compare_run *r = &p->c->runs[run];
 
     return r->known && r->curve.count > 0 && r->curve.loss == p->loss;
 }
 
-static void page_series(struct page *p, enum page_kind kind)
+static void page_series(struct compare_page *p, enum page_kind kind)
 {
     uint32_t used = 0;
 
@@ -88,13 +88,13 @@ static void page_series(struct page *p, enum page_kind kind)
     }
 }
 
-static bool page_diverged(const struct page *p, const struct run_svg_series *s)
+static bool page_diverged(const struct compare_page *p, const struct run_svg_series *s)
 {
     return strcmp(p->c->runs[s->style].outcome.end, "diverged") == 0;
 }
 
 /* The range of all that did not diverge, unless all did. */
-static void page_y(const struct page *p, struct run_svg_axis *y)
+static void page_y(const struct compare_page *p, struct run_svg_axis *y)
 {
     double min = NAN, max = NAN;
 
@@ -116,7 +116,7 @@ static void page_y(const struct page *p, struct run_svg_axis *y)
 }
 
 /* By decades if the runs end that far from each other; a run that needs nothing is at the left. */
-static void page_x_axis(const struct page *p, enum page_kind kind, struct run_svg_axis *x)
+static void page_x_axis(const struct compare_page *p, enum page_kind kind, struct run_svg_axis *x)
 {
     double first = NAN, shortest = NAN, longest = 0;
 
@@ -147,7 +147,7 @@ static const char *page_objective(const struct compare *c)
     return "objective";
 }
 
-static void page_words(const struct page *p, struct text *t)
+static void page_words(const struct compare_page *p, struct text *t)
 {
     for (uint32_t i = 0; i < p->series_count; i++) {
         const struct run_svg_series *s = &p->series[i];
@@ -158,7 +158,7 @@ static void page_words(const struct page *p, struct text *t)
     text_add(t, ".");
 }
 
-static void page_picture(struct page *p, enum page_kind kind, struct text *out)
+static void page_picture(struct compare_page *p, enum page_kind kind, struct text *out)
 {
     char title[256], words[PAGE_SENTENCE_BYTES];
     struct run_svg_chart chart = {.id = page_kinds[kind].id,
@@ -194,7 +194,7 @@ static void page_picture(struct page *p, enum page_kind kind, struct text *out)
               chart.x.log ? "By decades; zero is at the left end. " : "");
 }
 
-static void page_legend(const struct page *p, struct text *out)
+static void page_legend(const struct compare_page *p, struct text *out)
 {
     const char *names[COMPARE_RUNS_MAX];
     uint32_t styles[COMPARE_RUNS_MAX], count = 0;
@@ -208,7 +208,7 @@ static void page_legend(const struct page *p, struct text *out)
     run_page_legend(out, names, styles, count);
 }
 
-static void page_curves(struct page *p, struct text *out)
+static void page_curves(struct compare_page *p, struct text *out)
 {
     text_add(out, "<h2>How good, when, and for how much</h2>\n");
     text_addf(out, "<p class=\"soft\">%s is better.%s</p>\n",
@@ -227,7 +227,7 @@ static void page_curves(struct page *p, struct text *out)
 
 static enum err page_draw(const struct compare *c, struct text *out)
 {
-    struct page p = {.c = c, .loss = true};
+    struct compare_page p = {.c = c, .loss = true};
     uint32_t longest = 0, curves = 0;
 
     for (uint32_t i = 0; i < c->count; i++) {

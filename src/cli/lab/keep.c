@@ -26,7 +26,7 @@
 
 enum { KEEP_SIGNALS = 3, KEEP_EVERY_MS = 500 };
 
-struct keep {
+struct lab_supervisor {
     struct cli_context *ctx;
     const struct lab_place *place; /* NULL: not in the background. */
     struct loop *loop;
@@ -40,7 +40,7 @@ struct keep {
     enum cli_exit status;
 };
 
-static void keep_end(struct keep *k, enum cli_exit status)
+static void keep_end(struct lab_supervisor *k, enum cli_exit status)
 {
     k->over = true;
     k->status = status;
@@ -66,7 +66,7 @@ static enum cli_exit keep_failed(struct cli_context *ctx, enum err rc, const cha
 
 static void keep_said(json_t *event, void *user)
 {
-    struct keep *k = user;
+    struct lab_supervisor *k = user;
 
     keep_say(k->ctx, event);
     if (k->ctx->out_errno != 0) {
@@ -76,7 +76,7 @@ static void keep_said(json_t *event, void *user)
 
 static void keep_over(const char *why, void *user)
 {
-    struct keep *k = user;
+    struct lab_supervisor *k = user;
 
     if (why != NULL) {
         LOG_ERR("lab", "%s", why);
@@ -95,7 +95,7 @@ static void keep_signal(int signum, void *user)
 
 /* Standard input. */
 
-static void keep_commands(struct keep *k)
+static void keep_commands(struct lab_supervisor *k)
 {
     char *end;
 
@@ -111,7 +111,7 @@ static void keep_commands(struct keep *k)
 
 static void keep_input(int events, void *user)
 {
-    struct keep *k = user;
+    struct lab_supervisor *k = user;
     ssize_t n = read(STDIN_FILENO, k->line + k->size, sizeof(k->line) - k->size);
 
     (void)events;
@@ -128,7 +128,8 @@ static void keep_input(int events, void *user)
 }
 
 /* The first line; what was read beyond it is kept. */
-static enum err keep_request(struct keep *k, struct lab_plan **plan_out, struct err_text *text)
+static enum err keep_request(struct lab_supervisor *k, struct lab_plan **plan_out,
+                             struct err_text *text)
 {
     struct text line = {0};
     enum err rc = text_init(&line, LAB_REQUEST_BYTES_MAX);
@@ -190,7 +191,7 @@ static bool keep_sign_lock(const struct lab_place *p)
            pwrite(LAB_LOCK_FD, chars, (size_t)size, 0) == size;
 }
 
-static enum err keep_publish(struct keep *k, struct err_text *text)
+static enum err keep_publish(struct lab_supervisor *k, struct err_text *text)
 {
     json_t *ready = lab_ready(k->lab);
     char *chars = ready == NULL ? NULL : json_dumps(ready, JSON_INDENT(2));
@@ -218,7 +219,7 @@ static void keep_hush(void)
     }
 }
 
-static enum err keep_watch(struct keep *k, struct err_text *text)
+static enum err keep_watch(struct lab_supervisor *k, struct err_text *text)
 {
     static const int signals[KEEP_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
     enum err rc = OK;
@@ -238,7 +239,7 @@ static enum err keep_watch(struct keep *k, struct err_text *text)
     return k->place == NULL ? OK : keep_publish(k, text);
 }
 
-static void keep_go(struct keep *k)
+static void keep_go(struct lab_supervisor *k)
 {
     keep_say(k->ctx, lab_ready(k->lab));
     if (k->ctx->out_errno != 0) {
@@ -256,7 +257,7 @@ static void keep_go(struct keep *k)
     }
 }
 
-static void keep_release(struct keep *k)
+static void keep_release(struct lab_supervisor *k)
 {
     for (int i = 0; i < KEEP_SIGNALS; i++) {
         if (k->signals[i] != NULL) {
@@ -272,7 +273,7 @@ static void keep_release(struct keep *k)
     loop_destroy(k->loop);
 }
 
-static enum cli_exit keep_lab(struct keep *k)
+static enum cli_exit keep_lab(struct lab_supervisor *k)
 {
     struct lab_config config = {.said = keep_said, .over = keep_over, .user = k};
     struct err_text text = {""};
@@ -303,7 +304,7 @@ static enum cli_exit keep_lab(struct keep *k)
 
 static enum cli_exit keep_run(struct cli_context *ctx)
 {
-    struct keep k = {.ctx = ctx};
+    struct lab_supervisor k = {.ctx = ctx};
     struct lab_place place;
     enum cli_exit status;
 

@@ -63,7 +63,7 @@ void lab_clear_files(const struct lab_place *place);
 MUST_USE enum cli_exit lab_ask(struct cli_context *ctx, const struct lab_place *place,
                                const char *line, json_t **answer_out);
 
-/* Hosts, links and lateness as "show" answers them. lab_show.c */
+/* Hosts, links and lateness as "show" answers them. lab/show.c */
 void lab_print(struct cli_context *ctx, const char *name, const json_t *show);
 
 #endif

@@ -73,7 +73,7 @@ struct plan_diff {
 /* The server of an answer. */
 json_t *plan_diff_server(const struct plan_diff_answer *a);
 
-/* plan_diff_view.c */
+/* plan/diff_view.c */
 json_t *plan_diff_json(const struct plan_diff *d);
 void plan_diff_view(struct cli_context *ctx, const struct plan_diff *d);
 

@@ -66,13 +66,13 @@ double cli_paper_lower(uint32_t step);
 /* How much less @time is than @than, in percent. */
 double cli_paper_less(double time, double than);
 
-/* Solve everything. plan_paper_solve.c. ERR_NOMEM, or ERR_INVALID if a plan does not take what it
+/* Solve everything. plan/paper_solve.c. ERR_NOMEM, or ERR_INVALID if a plan does not take what it
  * says, with @text. */
 MUST_USE enum err cli_paper_solve(struct cli_paper *p, void (*progress)(double part, void *user),
                                   void *user, struct err_text *text);
 void cli_paper_deinit(struct cli_paper *p);
 
-/* For people, for programs, and as files. plan_paper_view.c */
+/* For people, for programs, and as files. plan/paper_view.c */
 void cli_paper_view(struct cli_context *ctx, const struct cli_paper *p);
 json_t *cli_paper_json(const struct cli_paper *p);
 void cli_paper_table3(const struct cli_paper *p, struct text *out);
@@ -80,7 +80,7 @@ void cli_paper_fig4(const struct cli_paper *p, struct text *out);
 void cli_paper_fig5(const struct cli_paper *p, struct text *out);
 void cli_paper_fig6(const struct cli_paper *p, struct text *out);
 
-/* The page, and figures that stand alone. plan_paper_page.c. ERR_NOMEM. */
+/* The page, and figures that stand alone. plan/paper_page.c. ERR_NOMEM. */
 MUST_USE enum err cli_paper_page(const struct cli_paper *p, struct text *out);
 void cli_paper_svg5(const struct cli_paper *p, struct text *out);
 void cli_paper_svg6(const struct cli_paper *p, struct text *out);

@@ -60,7 +60,7 @@ struct cli_place {
 };
 
 /* The file of @argument: "-" is standard input. CLI_DONE, or an error was.
- * plan_place_ask.c */
+ * plan/place_ask.c */
 enum cli_exit cli_place_read(struct cli_context *ctx, const char *argument,
                              struct topo_graph **graph_out);
 
@@ -68,15 +68,15 @@ enum cli_exit cli_place_read(struct cli_context *ctx, const char *argument,
 const char *cli_place_file(const char *argument);
 
 /* Get .graph and .bytes from where the command line says: a file, or a running cluster. CLI_DONE,
- * or an error was. plan_place_cluster.c */
+ * or an error was. plan/place_cluster.c */
 enum cli_exit cli_place_network(struct cli_place *p);
 
-/* Make a problem of the command line. cli_place_deinit() also after an error. plan_place_ask.c */
+/* Make a problem of the command line. cli_place_deinit() also after an error. plan/place_ask.c */
 enum cli_exit cli_place_ask(struct cli_context *ctx, struct cli_place *p);
 void cli_place_deinit(struct cli_place *p);
 
 /* For plan_place_effort: do tasks by child processes; .user is a struct cli_place.
- * plan_place_spread.c */
+ * plan/place_spread.c */
 enum err cli_place_spread(struct plan_place_task *tasks, uint32_t count, void *user);
 double cli_place_left(void *user);
 
@@ -89,7 +89,7 @@ void cli_place_show(struct cli_place_shown *s, const char *what, uint32_t count)
 void cli_place_show_done(struct cli_place_shown *s, uint32_t done);
 void cli_place_show_end(struct cli_place_shown *s);
 
-/* Each link fails, one at a time. plan_place_fail.c */
+/* Each link fails, one at a time. plan/place_fail.c */
 MUST_USE enum err cli_place_fail(struct cli_place *p, struct err_text *text);
 
 /* Is the failure @a worse than @b? First where the server cannot stay, then by how long it takes if
@@ -105,10 +105,10 @@ double cli_place_gap(const struct plan_place_answer *a);
 /* Is nothing left to be found there that would be better than the answer? */
 bool cli_place_settled(const struct cli_place *p, const struct plan_place_candidate *c);
 
-/* Write the page where --html says. CLI_DONE, or an error was. plan_place_page.c */
+/* Write the page where --html says. CLI_DONE, or an error was. plan/place_page.c */
 enum cli_exit cli_place_page(const struct cli_place *p);
 
-/* The answer for programs, and for people. plan_place_json.c, plan_place_view.c */
+/* The answer for programs, and for people. plan/place_json.c, plan/place_view.c */
 json_t *cli_place_json(const struct cli_place *p);
 void cli_place_view(struct cli_place *p);
 

@@ -6,7 +6,7 @@
 #include "cli/command/context.h"
 #include "plan/tree_file.h"
 
-/* The tree as a picture, and a line with its figures. plan_tree_view.c */
+/* The tree as a picture, and a line with its figures. plan/tree_view.c */
 void plan_tree_view(struct cli_context *ctx, const struct plan_tree_file *f, const uint32_t *parent,
                     const struct plan_tree_answer *answer, double seconds);
 

@@ -10,7 +10,7 @@
 /* Columns and, of box drawing characters, at most three times as many bytes. */
 enum { VIEW_INDENT = 3, VIEW_BRANCH_BYTES = 3 * VIEW_INDENT, VIEW_CELL_BYTES = 320 };
 
-struct view {
+struct tree_view {
     struct cli_context *ctx;
     const struct plan_tree_file *f;
     const uint32_t *parent;
@@ -31,7 +31,7 @@ static size_t view_columns(const char *chars)
     return columns;
 }
 
-static void view_place(const struct view *v, uint32_t node, char *out)
+static void view_place(const struct tree_view *v, uint32_t node, char *out)
 {
     struct text place;
 
@@ -39,7 +39,7 @@ static void view_place(const struct view *v, uint32_t node, char *out)
     plan_tree_file_place(v->f, node, &place);
 }
 
-static uint32_t view_depth(const struct view *v, uint32_t i)
+static uint32_t view_depth(const struct tree_view *v, uint32_t i)
 {
     uint32_t depth = 1;
 
@@ -49,7 +49,7 @@ static uint32_t view_depth(const struct view *v, uint32_t i)
     return depth;
 }
 
-static void view_measure(struct view *v)
+static void view_measure(struct tree_view *v)
 {
     for (uint32_t i = 0; i < v->f->problem.workers; i++) {
         size_t name =
@@ -63,7 +63,7 @@ static void view_measure(struct view *v)
     }
 }
 
-static void view_worker(const struct view *v, uint32_t i, bool last)
+static void view_worker(const struct tree_view *v, uint32_t i, bool last)
 {
     struct cli_context *ctx = v->ctx;
     const char *id = plan_tree_file_id(v->f, i);
@@ -84,7 +84,7 @@ static void view_worker(const struct view *v, uint32_t i, bool last)
             cost);
 }
 
-static uint32_t view_next(const struct view *v, uint32_t parent, uint32_t from)
+static uint32_t view_next(const struct tree_view *v, uint32_t parent, uint32_t from)
 {
     while (from < v->f->problem.workers && v->parent[from] != parent) {
         from++;
@@ -93,7 +93,7 @@ static uint32_t view_next(const struct view *v, uint32_t parent, uint32_t from)
 }
 
 /* As deep as the tree, which is as deep as there are workers at most. */
-static void view_below(struct view *v, uint32_t parent)
+static void view_below(struct tree_view *v, uint32_t parent)
 {
     uint32_t workers = v->f->problem.workers;
     size_t bytes = v->indent_bytes;
@@ -134,7 +134,7 @@ static void view_summary(struct cli_context *ctx, const struct plan_tree_answer 
 void plan_tree_view(struct cli_context *ctx, const struct plan_tree_file *f, const uint32_t *parent,
                     const struct plan_tree_answer *answer, double seconds)
 {
-    struct view *v = mem_zalloc(sizeof(*v));
+    struct tree_view *v = mem_zalloc(sizeof(*v));
 
     if (v == NULL) {
         cli_note(ctx, "no memory for a picture of the tree");

@@ -1,5 +1,5 @@
-/* `strait server`, in parts: what was asked for (server_plan.c), what the first server of the site
- * says (server_first.c), what is told to people (server_say.c, server_sites.c), and the process
+/* `strait server`, in parts: what was asked for (server/plan.c), what the first server of the site
+ * says (server/first.c), what is told to people (server/say.c, server/sites.c), and the process
  * (server.c). */
 
 #ifndef CLI_SERVER_SERVER_H
@@ -84,7 +84,7 @@ struct server_news {
     json_t *sites;    /* By name: what was said of it. */
 };
 
-/* Other sites (server_sites.c): their names; a row for each; and which have come, gone or refuse.
+/* Other sites (server/sites.c): their names; a row for each; and which have come, gone or refuse.
  */
 json_t *server_sites_named(const struct server_plan *plan);
 void server_sites_list(struct cli_context *ctx, const struct server_plan *plan);

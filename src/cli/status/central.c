@@ -10,17 +10,17 @@
 
 enum { CENTRAL_WAY_BYTES = 256 };
 
-static const json_t *central_of(const struct view *v, size_t lane)
+static const json_t *central_of(const struct status_view *v, size_t lane)
 {
     return json_object_get(json_object_get(view_status(v->now, lane), "between"), "central");
 }
 
-bool view_is_central(const struct view *v)
+bool view_is_central(const struct status_view *v)
 {
     return json_is_object(central_of(v, 0));
 }
 
-bool view_is_centre(const struct view *v, const char *site)
+bool view_is_centre(const struct status_view *v, const char *site)
 {
     const char *centre = json_string_value(json_object_get(central_of(v, 0), "centre"));
 

@@ -34,7 +34,7 @@ size_t view_lanes(const json_t *report)
 }
 
 /* Per second; negative: not known. Restarts make counters go back. */
-double view_rate(const struct view *v, int64_t before, int64_t now)
+double view_rate(const struct status_view *v, int64_t before, int64_t now)
 {
     return v->before == NULL || v->seconds <= 0 || now < before
                ? -1

@@ -29,7 +29,7 @@ struct view_site {
 };
 
 struct view_out {
-    const struct view *v;
+    const struct status_view *v;
     struct text *out;
     int left; /* Lines. */
 };
@@ -42,7 +42,7 @@ const json_t *view_status(const json_t *report, size_t index);
 size_t view_lanes(const json_t *report);
 
 /* Per second; negative: not known. Restarts make counters go back. */
-double view_rate(const struct view *v, int64_t before, int64_t now);
+double view_rate(const struct status_view *v, int64_t before, int64_t now);
 
 /* Three digits and a letter: "52.3 MB/s"; "-" for what is not known. */
 const char *view_si(double value, const char *unit, char *out);
@@ -56,8 +56,8 @@ void view_putf(struct view_out *o, enum cli_style style, const char *fmt, ...) P
 void view_wrap(struct view_out *o, enum cli_style style, const char *text);
 
 /* Sites around a centre (cli/status/central.c). */
-bool view_is_central(const struct view *v);
-bool view_is_centre(const struct view *v, const char *site);
+bool view_is_central(const struct status_view *v);
+bool view_is_centre(const struct status_view *v, const char *site);
 void view_central_head(struct view_out *o); /* The plan, this site's way, and a heading. */
 void view_central_line(struct view_out *o, const struct view_site *s, double sent_per_s);
 void view_central_tail(struct view_out *o); /* What went so far. */

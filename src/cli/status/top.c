@@ -94,7 +94,7 @@ static void top_leave(struct top *t)
 
 /* Showing. */
 
-static struct view top_view(const struct top *t, char *time_out, size_t time_size)
+static struct status_view top_view(const struct top *t, char *time_out, size_t time_size)
 {
     struct winsize size;
     bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
@@ -104,13 +104,13 @@ static struct view top_view(const struct top *t, char *time_out, size_t time_siz
     if (gmtime_r(&now_s, &utc) == NULL || strftime(time_out, time_size, "%H:%M:%SZ", &utc) == 0) {
         time_out[0] = '\0';
     }
-    return (struct view){.before = t->before,
-                         .now = t->now,
-                         .seconds = (double)(t->now_ns - t->before_ns) / 1e9,
-                         .time = time_out,
-                         .width = known ? size.ws_col : 200,
-                         .height = known && size.ws_row > 0 ? size.ws_row - 1 : TOP_HEIGHT,
-                         .color = t->ctx->color_out};
+    return (struct status_view){.before = t->before,
+                                .now = t->now,
+                                .seconds = (double)(t->now_ns - t->before_ns) / 1e9,
+                                .time = time_out,
+                                .width = known ? size.ws_col : 200,
+                                .height = known && size.ws_row > 0 ? size.ws_row - 1 : TOP_HEIGHT,
+                                .color = t->ctx->color_out};
 }
 
 /* From the top left corner on; what was there before is wiped line by line, so nothing flickers. */
@@ -131,7 +131,7 @@ static void top_show_live(struct top *t, const char *screen)
 }
 
 /* One object on one line. */
-static void top_show_json(struct top *t, const struct view *v)
+static void top_show_json(struct top *t, const struct status_view *v)
 {
     json_t *object = view_json(v);
     char *text = NULL;
@@ -148,7 +148,7 @@ static void top_show_json(struct top *t, const struct view *v)
 static void top_show(struct top *t)
 {
     char time[16];
-    struct view v = top_view(t, time, sizeof(time));
+    struct status_view v = top_view(t, time, sizeof(time));
     bool screen = t->live || cli_flag(t->ctx, "once");
     struct text out;
 

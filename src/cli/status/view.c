@@ -346,7 +346,7 @@ static void view_sifted_lines(struct view_out *o, const struct view_members *all
 
 static void view_head(struct view_out *o, const struct view_members *all)
 {
-    const struct view *v = o->v;
+    const struct status_view *v = o->v;
     const json_t *first = view_status(v->now, 0);
     struct view_sums now = view_sum(v->now);
     struct view_sums before = view_sum(v->before);
@@ -522,7 +522,7 @@ static void view_gather_sites(const json_t *report, struct view_sites *all)
     }
 }
 
-static const char *view_site_state(const struct view *v, const struct view_site *s)
+static const char *view_site_state(const struct status_view *v, const struct view_site *s)
 {
     return view_is_centre(v, s->name) ? "centre"
            : s->left_out              ? "left out"
@@ -531,7 +531,7 @@ static const char *view_site_state(const struct view *v, const struct view_site 
                                       : "there";
 }
 
-static int64_t view_site_behind(const struct view *v, const struct view_site *s)
+static int64_t view_site_behind(const struct status_view *v, const struct view_site *s)
 {
     int64_t here = why_number(view_status(v->now, 0), "version");
 
@@ -640,7 +640,7 @@ static void view_site_lines(struct view_out *o)
     view_put(o, CLI_PLAIN, "");
 }
 
-static json_t *view_sites_json(const struct view *v)
+static json_t *view_sites_json(const struct status_view *v)
 {
     struct view_sites all, before;
     json_t *out = json_array();
@@ -665,7 +665,7 @@ static json_t *view_sites_json(const struct view *v)
 
 static void view_lane_line(struct view_out *o, size_t index)
 {
-    const struct view *v = o->v;
+    const struct status_view *v = o->v;
     const json_t *lane = view_lane(v->now, index);
     const json_t *status = view_status(v->now, index);
     const json_t *before = view_status(v->before, index);
@@ -718,7 +718,7 @@ static void view_reason_lines(struct view_out *o, const json_t *reasons)
     }
 }
 
-void view_screen(const struct view *v, struct text *out)
+void view_screen(const struct status_view *v, struct text *out)
 {
     struct view_out o = {.v = v, .out = out, .left = v->height};
     json_t *reasons = why_reasons(v->now);
@@ -738,7 +738,7 @@ void view_screen(const struct view *v, struct text *out)
     json_decref(reasons);
 }
 
-void view_line(const struct view *v, struct text *out)
+void view_line(const struct status_view *v, struct text *out)
 {
     const json_t *first = view_status(v->now, 0);
     struct view_sums now = view_sum(v->now);
@@ -807,7 +807,7 @@ static json_t *view_rate_json(double rate)
     return rate < 0 ? json_null() : json_real(rate);
 }
 
-json_t *view_json(const struct view *v)
+json_t *view_json(const struct status_view *v)
 {
     const json_t *first = view_status(v->now, 0);
     struct view_sums now = view_sum(v->now);

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-struct view {
+struct status_view {
     const json_t *before; /* NULL: there is none, and no rates. */
     const json_t *now;    /* With a status of lane 0. */
     double seconds;       /* Between the two. */
@@ -19,12 +19,12 @@ struct view {
 };
 
 /* A screen of lines, each ending in a newline. */
-void view_screen(const struct view *v, struct text *out);
+void view_screen(const struct status_view *v, struct text *out);
 
 /* All of it in one line, with its newline. */
-void view_line(const struct view *v, struct text *out);
+void view_line(const struct status_view *v, struct text *out);
 
 /* Clock, rates, progress, members, reasons to wait. NULL: no memory. */
-json_t *view_json(const struct view *v);
+json_t *view_json(const struct status_view *v);
 
 #endif

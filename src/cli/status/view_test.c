@@ -30,7 +30,7 @@ static json_t *site_at(int clock, int64_t updates, int64_t bytes)
     return json_of(text);
 }
 
-static void screen_of(const struct view *v, char *out)
+static void screen_of(const struct status_view *v, char *out)
 {
     struct text t;
 
@@ -44,12 +44,12 @@ static void test_the_screen_has_everything(void **state)
     static char screen[SCREEN_BYTES];
     json_t *before = site_at(10, 100, 1000000);
     json_t *now = site_at(14, 140, 9000000);
-    struct view v = {.before = before,
-                     .now = now,
-                     .seconds = 2,
-                     .time = "12:00:00Z",
-                     .width = 100,
-                     .height = 40};
+    struct status_view v = {.before = before,
+                            .now = now,
+                            .seconds = 2,
+                            .time = "12:00:00Z",
+                            .width = 100,
+                            .height = 40};
 
     (void)state;
     screen_of(&v, screen);
@@ -92,7 +92,7 @@ static void test_what_is_held_back_is_shown(void **state)
         "{'name': 'w1', 'rank': 1, 'state': 'in', 'up': true, 'clock': 9, 'sifted': {'elements': "
         "100, 'kept': 40, 'upper': false, 'threshold': 0.001, 'link_bytes_per_s': 90000000}},"
         "{'name': 'w2', 'rank': 2, 'state': 'in', 'up': true, 'clock': 9}]}}]}");
-    struct view v = {.now = now, .time = "", .width = 120, .height = 40};
+    struct status_view v = {.now = now, .time = "", .width = 120, .height = 40};
     json_t *json = view_json(&v);
     const json_t *members = json_object_get(json, "members");
 
@@ -126,7 +126,7 @@ static void test_what_workers_pass_on_is_shown(void **state)
         "{'name': 'w1', 'rank': 1, 'state': 'in', 'up': true, 'clock': 9, 'passed': {'frames': 0, "
         "'bytes': 0, 'dropped': 0}},"
         "{'name': 'w2', 'rank': 2, 'state': 'in', 'up': true, 'clock': 9}]}}]}");
-    struct view v = {.now = now, .time = "", .width = 120, .height = 40};
+    struct status_view v = {.now = now, .time = "", .width = 120, .height = 40};
     json_t *json = view_json(&v);
     const json_t *members = json_object_get(json, "members");
     const json_t *passed = json_object_get(json_array_get(members, 0), "passed");
@@ -153,7 +153,7 @@ static void test_without_a_report_before_there_are_no_rates(void **state)
 {
     static char screen[SCREEN_BYTES];
     json_t *now = site_at(14, 140, 9000000);
-    struct view v = {.now = now, .time = "", .width = 120, .height = 40};
+    struct status_view v = {.now = now, .time = "", .width = 120, .height = 40};
 
     (void)state;
     screen_of(&v, screen);
@@ -168,7 +168,7 @@ static void test_counters_that_go_back_have_no_rate(void **state)
     static char screen[SCREEN_BYTES];
     json_t *before = site_at(14, 140, 9000000);
     json_t *now = site_at(10, 4, 100);
-    struct view v = {
+    struct status_view v = {
         .before = before, .now = now, .seconds = 1, .time = "", .width = 120, .height = 40};
 
     (void)state;
@@ -210,7 +210,7 @@ static void test_it_fits_every_terminal(void **state)
                                               i + 3, "state", "in", "up", i != 200, "clock", 15));
     }
     for (int height = 1; height < 60; height++) {
-        struct view v = {.now = now, .time = "", .width = 20 + height, .height = height};
+        struct status_view v = {.now = now, .time = "", .width = 20 + height, .height = height};
         size_t longest;
 
         screen_of(&v, screen);
@@ -230,7 +230,7 @@ static void test_colours_are_used_only_if_wanted(void **state)
 {
     static char screen[SCREEN_BYTES];
     json_t *now = site_at(14, 140, 9000000);
-    struct view v = {.now = now, .time = "", .width = 100, .height = 40};
+    struct status_view v = {.now = now, .time = "", .width = 100, .height = 40};
 
     (void)state;
     screen_of(&v, screen);
@@ -248,7 +248,7 @@ static void test_what_a_server_says_cannot_move_the_cursor(void **state)
     json_t *now = json_of("{'site': 'a\\u001b[2Jb', 'lanes': [{'lane': 0, 'address': '\\n', "
                           "'status': {'server': '\\u001b]0;x\\u0007', 'members': [{'name': "
                           "'\\u001b[1A', 'state': 'in', 'up': true}]}}]}");
-    struct view v = {.now = now, .time = "", .width = 200, .height = 40};
+    struct status_view v = {.now = now, .time = "", .width = 200, .height = 40};
     struct text t;
 
     (void)state;
@@ -266,7 +266,7 @@ static void test_one_line_says_the_most_important(void **state)
     char line[2048];
     json_t *before = site_at(10, 100, 1000000);
     json_t *now = site_at(14, 140, 9000000);
-    struct view v = {.before = before, .now = now, .seconds = 2, .time = "12:00:00Z"};
+    struct status_view v = {.before = before, .now = now, .seconds = 2, .time = "12:00:00Z"};
     struct text t;
 
     (void)state;
@@ -286,7 +286,7 @@ static void test_the_object_has_numbers(void **state)
 {
     json_t *before = site_at(10, 100, 1000000);
     json_t *now = site_at(14, 140, 9000000);
-    struct view v = {.before = before, .now = now, .seconds = 2, .time = ""};
+    struct status_view v = {.before = before, .now = now, .seconds = 2, .time = ""};
     json_t *out = view_json(&v);
     const json_t *member = json_array_get(json_object_get(out, "members"), 2);
 
@@ -328,7 +328,7 @@ static json_t *shares_at(int64_t sent)
 static void test_other_sites_have_their_lines(void **state)
 {
     json_t *before = shares_at(1000000), *now = shares_at(2000000);
-    struct view v = {
+    struct status_view v = {
         .before = before, .now = now, .seconds = 2, .time = "12:01:22", .width = 200, .height = 40};
     static char screen[SCREEN_BYTES];
     json_t *object, *tokyo;
@@ -377,7 +377,7 @@ static void test_sites_around_a_centre_have_their_ways(void **state)
     static char screen[SCREEN_BYTES];
     json_t *before = json_of(CENTRAL(0));
     json_t *now = json_of(CENTRAL(3000000));
-    struct view v = {
+    struct status_view v = {
         .before = before, .now = now, .seconds = 2, .time = "", .width = 140, .height = 40};
 
     (void)state;

@@ -27,12 +27,12 @@ static void fuzz_reasons(const json_t *report)
 
 static void fuzz_view(const json_t *report)
 {
-    struct view v = {.before = report,
-                     .now = report,
-                     .seconds = 1,
-                     .time = "",
-                     .width = FUZZ_WIDTH,
-                     .height = FUZZ_HEIGHT};
+    struct status_view v = {.before = report,
+                            .now = report,
+                            .seconds = 1,
+                            .time = "",
+                            .width = FUZZ_WIDTH,
+                            .height = FUZZ_HEIGHT};
     uint32_t lines = 0;
     struct text out;
     json_t *json;

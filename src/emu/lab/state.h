@@ -21,7 +21,7 @@ struct lab_order {
     uint32_t to;
     struct lab_link old[2]; /* There and back, before. */
     bool was_lossy[2];
-    uint32_t step; /* The next thing to do; see lab_order.c. */
+    uint32_t step; /* The next thing to do; see lab/order.c. */
     void (*answered)(json_t *answer, void *user);
     void *user;
 };
@@ -53,16 +53,16 @@ struct lab {
 void lab_links_changed(struct lab *lab);
 void lab_wake_relay(struct lab *lab);
 
-/* lab_order.c */
+/* lab/order.c */
 void lab_orders_init(struct lab *lab);
 void lab_orders_deinit(struct lab *lab);
 
-/* Everything, for people who ask. lab_say.c */
+/* Everything, for people who ask. lab/say.c */
 json_t *lab_show(struct lab *lab);
 /* "usage" is true if who told it made the mistake. */
 json_t *lab_say_error(enum err rc, const char *text);
 
-/* The kernel's drops become what is counted from. lab_say.c */
+/* The kernel's drops become what is counted from. lab/say.c */
 void lab_drops_reset(struct lab *lab);
 
 #endif

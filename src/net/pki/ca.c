@@ -1,4 +1,4 @@
-/* The authority's folder: making it, opening it, issuing from it. Revoking is in pki_revoke.c.
+/* The authority's folder: making it, opening it, issuing from it. Revoking is in pki/revoke.c.
  *
  * An issue takes the next serial, signs, and puts the certificate on record before anybody gets to
  * see it; a crash in between leaves a gap in the numbers or a record of a certificate that nobody

@@ -1,4 +1,4 @@
-/* What pki_ca.c, pki_revoke.c and pki_token.c share. Private to src/net/pki*. */
+/* What pki/ca.c, pki/revoke.c and pki/token.c share. Private to src/net/pki/. */
 
 #ifndef NET_PKI_CA_INNER_H
 #define NET_PKI_CA_INNER_H

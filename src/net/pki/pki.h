@@ -1,5 +1,5 @@
 /* Certificates: who a member is, and the values that the rest of pki works with. Identities are in
- * pki_name.c, the rest in pki.c; the authority is in pki_ca.h, joining by token in pki_token.h.
+ * pki/name.c, the rest in pki.c; the authority is in pki/ca.h, joining by token in pki/token.h.
  *
  * All of pki is for the control path: it touches files and may block on them. It reads no clock
  * (time is a parameter, seconds since 1970 UTC), prints nothing and asks nobody for a passphrase.

@@ -147,7 +147,7 @@ enum err pki_ca_revoke_cert(struct pki_ca *ca, const char *path, int64_t now_s, 
 
 /* Listing. */
 
-struct list_walk {
+struct revoke_walk {
     X509_CRL *crl;
     enum err (*each)(const struct pki_record *record, void *user);
     void *user;
@@ -156,7 +156,7 @@ struct list_walk {
 
 static enum err list_record(const struct pki_record *record, void *user)
 {
-    struct list_walk *walk = user;
+    struct revoke_walk *walk = user;
     struct pki_record copy = *record;
     enum err rc = pki_crl_has(walk->crl, record->serial, &copy.revoked, walk->text);
 
@@ -167,7 +167,7 @@ enum err pki_ca_list(struct pki_ca *ca,
                      enum err (*each)(const struct pki_record *record, void *user), void *user,
                      struct err_text *text)
 {
-    struct list_walk walk = {.each = each, .user = user, .text = text};
+    struct revoke_walk walk = {.each = each, .user = user, .text = text};
     enum err rc = pki_crl_read(ca->crl, ca->cert, &walk.crl, text);
 
     if (rc == OK) {

@@ -26,7 +26,7 @@ struct pki_x509_issue {
 /* Fill @text with "@what: reason from OpenSSL's queue", empty the queue and return @rc. */
 enum err pki_x509_fault(struct err_text *text, enum err rc, const char *what);
 
-/* Private keys are in pki_key.c. */
+/* Private keys are in pki/key.c. */
 MUST_USE enum err pki_x509_key(EVP_PKEY **key_out, struct err_text *text);
 
 /* A self-signed authority. */

@@ -83,7 +83,7 @@ void net_probe_down(struct net_peer *p);
 /* The session is about to end: say done() now if it is owed. */
 void net_probe_settle(struct net_peer *p);
 
-/* probe_answer.c */
+/* probe/answer.c */
 MUST_USE enum err net_probe_answer_init(struct net_peer *p);
 MUST_USE enum err net_probe_answer_take(struct net_peer *p, const struct net_frame *frame);
 

@@ -64,7 +64,7 @@ static uint32_t plan_index(const struct node_central *r, const struct node_far *
 static uint64_t plan_said(const struct node_central *r, uint32_t a, uint32_t b)
 {
     for (uint32_t i = 0; i < r->between->links_count; i++) {
-        const struct node_link *l = &r->between->links[i];
+        const struct site_link *l = &r->between->links[i];
 
         if ((l->a == a && l->b == b) || (l->a == b && l->b == a)) {
             return l->bytes_per_s;

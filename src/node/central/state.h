@@ -132,7 +132,7 @@ void node_central_busy(struct node_central *r, uint64_t since);
 
 void node_central_adopted(struct node_central *r, const struct node_plan *plan);
 
-/* central_plan.c: words and plans. */
+/* central/plan.c: words and plans. */
 MUST_USE enum err node_central_plan_init(struct node_central *r);
 void node_central_plan_deinit(struct node_central *r);
 MUST_USE enum links_verdict node_central_plan_set(struct node_central *r,
@@ -148,7 +148,7 @@ MUST_USE enum err node_central_word(struct node_central *r, struct node_far *f, 
 MUST_USE enum err node_central_plan(struct node_central *r, struct node_far *f,
                                     const json_t *fields);
 
-/* central_out.c */
+/* central/out.c */
 /* The way to a site: to or from the centre. False: there is none by this plan. */
 MUST_USE bool node_central_way(const struct node_central *r, uint32_t site, uint32_t *ids,
                                struct wire_route *out);
@@ -166,7 +166,7 @@ void node_central_forget(struct node_central *r); /* Another plan: all that was 
 MUST_USE enum err node_central_pass(struct node_central *r, struct node_far *to,
                                     const struct net_frame *frame);
 
-/* central_in.c */
+/* central/in.c */
 MUST_USE enum err node_central_take(struct node_central *r, struct node_far *f,
                                     const struct net_frame *frame);
 void node_central_early(struct node_central *r); /* Look again at what waits. */

@@ -22,7 +22,7 @@ static struct table_schema schema_of(const char *name, uint64_t rows, uint32_t w
     return out;
 }
 
-static uint16_t join_all(struct testing_site *t, const struct table_schema *schema)
+static uint16_t join_all(struct node_testing_site *t, const struct table_schema *schema)
 {
     struct node_op ops[TESTING_WORKERS] = {0};
     uint32_t n = t->site.sync.members_min;
@@ -41,7 +41,7 @@ static uint16_t join_all(struct testing_site *t, const struct table_schema *sche
 }
 
 /* Push the same number into all elements of a table. */
-static void push(struct testing_site *t, uint32_t worker, uint16_t id, float number,
+static void push(struct node_testing_site *t, uint32_t worker, uint16_t id, float number,
                  uint32_t weight)
 {
     const struct table_schema *schema = node_worker_schema(t->workers[worker], id);
@@ -58,7 +58,7 @@ static void push(struct testing_site *t, uint32_t worker, uint16_t id, float num
     free(update);
 }
 
-static void clock_all(struct testing_site *t)
+static void clock_all(struct node_testing_site *t)
 {
     struct node_op ops[TESTING_WORKERS] = {0};
     uint32_t n = t->site.sync.members_min;
@@ -70,7 +70,7 @@ static void clock_all(struct testing_site *t)
 }
 
 /* All elements are @expected, as the worker reads them. */
-static void assert_read(struct testing_site *t, uint32_t worker, uint16_t id, float expected)
+static void assert_read(struct node_testing_site *t, uint32_t worker, uint16_t id, float expected)
 {
     uint64_t count = table_elements(node_worker_schema(t->workers[worker], id));
     float *values = calloc(count, sizeof(float));
@@ -86,7 +86,7 @@ static void assert_read(struct testing_site *t, uint32_t worker, uint16_t id, fl
 }
 
 /* Two workers push one and two in every clock, and the lane dies in between. */
-static void train_through_restarts(struct testing_site *t)
+static void train_through_restarts(struct node_testing_site *t)
 {
     struct table_schema schema = schema_of("model", 1, ELEMENTS, "add", "sum");
     uint16_t id = join_all(t, &schema);
@@ -108,7 +108,7 @@ static void test_a_restarted_lane_goes_on_from_its_checkpoint(void **state)
 {
     struct node_site site = testing_site_of("bsp", 0, NODE_PULL, 1, WORKERS);
     struct store_memory_config config = {64 * 1024 * 1024, 0};
-    struct testing_site t;
+    struct node_testing_site t;
 
     (void)state;
     site.checkpoint_every = 2;
@@ -128,7 +128,7 @@ static void test_a_restarted_lane_goes_on_from_its_checkpoint(void **state)
 static void test_a_restarted_lane_gets_its_chunks_back_from_copies(void **state)
 {
     struct node_site site = testing_site_of("bsp", 0, NODE_BROADCAST, 1, WORKERS);
-    struct testing_site t;
+    struct node_testing_site t;
 
     (void)state;
     testing_site_open(&t, &site);
@@ -141,7 +141,7 @@ static void test_an_update_that_is_not_finite_is_refused_and_counted(void **stat
     struct node_site site = testing_site_of("bsp", 0, NODE_BROADCAST, 1, WORKERS);
     struct table_schema schema = schema_of("model", 1, ELEMENTS, "add", "sum");
     struct node_lane_stats stats;
-    struct testing_site t;
+    struct node_testing_site t;
     uint16_t id;
 
     (void)state;
@@ -168,7 +168,7 @@ static void test_a_table_of_another_shape_is_refused(void **state)
     struct node_site site = testing_site_of("bsp", 0, NODE_PULL, 2, WORKERS);
     struct table_schema schema = schema_of("model", 1, ELEMENTS, "add", "sum");
     struct table_schema other = schema_of("model", 2, ELEMENTS, "add", "sum");
-    struct testing_site t;
+    struct node_testing_site t;
     struct node_op op = {0};
     uint16_t id;
 
@@ -192,7 +192,7 @@ static void test_who_misses_the_deadline_is_left_out_and_comes_back(void **state
 {
     struct node_site site = testing_site_of("bsp", 0, NODE_BROADCAST, 1, WORKERS);
     struct table_schema schema = schema_of("model", 1, ELEMENTS, "add", "sum");
-    struct testing_site t;
+    struct node_testing_site t;
     struct node_op op = {0};
     uint16_t id;
 
@@ -222,7 +222,7 @@ static float combined(const char *combine, enum node_delivery delivery)
     struct node_site site = testing_site_of("bsp", 0, delivery, 1, WORKERS);
     struct table_schema schema = schema_of("model", 1, 1, "add", combine);
     struct node_op op = {0};
-    struct testing_site t;
+    struct node_testing_site t;
     float value = 0;
     uint16_t id;
 
@@ -254,7 +254,7 @@ static void test_rows_are_cached_as_long_as_the_staleness_allows(void **state)
     struct node_site site = testing_site_of("ssp", 2, NODE_PULL, 2, WORKERS);
     struct table_schema schema = schema_of("rows", 50, 4, "add", "sum");
     struct node_op op = {0};
-    struct testing_site t;
+    struct node_testing_site t;
     float update[12], values[12];
     uint64_t sent[2] = {0}, before = 0, received;
     uint16_t id;
@@ -305,7 +305,7 @@ static void test_three_streams_keep_updates_and_clocks_in_order(void **state)
                                                 b < 3 ? NODE_PULL : NODE_BROADCAST, 2, WORKERS);
         struct table_schema schema = schema_of("model", 10, 50000, "add", "sum");
         struct node_op ops[WORKERS] = {0};
-        struct testing_site t;
+        struct node_testing_site t;
         uint16_t id;
 
         testing_site_init(&t, &site);
@@ -344,7 +344,7 @@ static void test_a_thousand_failed_rounds_cost_no_memory(void **state)
     struct node_site site = testing_site_of("bsp", 0, NODE_BROADCAST, 1, WORKERS);
     struct table_schema schema = schema_of("model", 2, 65536, "add", "sum");
     struct node_lane_stats stats;
-    struct testing_site t;
+    struct node_testing_site t;
     uint64_t limit;
     uint16_t id;
 
@@ -369,7 +369,8 @@ static void test_a_thousand_failed_rounds_cost_no_memory(void **state)
     testing_site_close(&t);
 }
 
-static void assert_read_at_least(struct testing_site *t, uint32_t worker, uint16_t id, float least)
+static void assert_read_at_least(struct node_testing_site *t, uint32_t worker, uint16_t id,
+                                 float least)
 {
     struct node_op op = {0};
     float one;
@@ -387,7 +388,7 @@ static void run_slow_rounds(const char *barrier, uint64_t staleness, enum node_d
     struct node_site site = testing_site_of(barrier, staleness, delivery, 1, WORKERS);
     struct table_schema schema = schema_of("model", 2, 65536, "add", "sum");
     struct node_lane_stats stats;
-    struct testing_site t;
+    struct node_testing_site t;
     uint32_t ahead = staleness > 0 ? AHEAD : 1, rounds = many_rounds();
     float stale = site.sync.policy == &sync_tap ? (float)rounds : (float)staleness;
     uint16_t id;
@@ -434,7 +435,7 @@ static void test_a_checkpoint_has_all_that_came_before_it_was_asked_for(void **s
     struct store_memory_config config = {64 * 1024 * 1024, 50 * 1000000};
     struct table_schema schema = schema_of("model", 1, ELEMENTS, "add", "sum");
     struct node_op ops[6] = {0};
-    struct testing_site t;
+    struct node_testing_site t;
 
     (void)state;
     site.checkpoint_every = 1000;
@@ -465,7 +466,7 @@ static void test_a_push_that_is_let_go_counts_whole(void **state)
     struct table_schema schema = schema_of("model", 40, 65536, "add", "sum");
     float *update = calloc(40 * 65536, sizeof(float));
     struct node_op op = {0};
-    struct testing_site t;
+    struct node_testing_site t;
     uint16_t id;
 
     (void)state;
@@ -491,7 +492,7 @@ static void test_tables_that_cannot_all_be_named_are_refused_and_the_rest_works(
     struct node_site site = testing_site_of("bsp", 0, NODE_BROADCAST, 2, 1);
     struct table_schema schema;
     struct node_op op = {0};
-    struct testing_site t;
+    struct node_testing_site t;
     uint32_t made = 0;
 
     (void)state;
@@ -530,7 +531,7 @@ static void leave_from_the_barrier(bool rows)
     struct table_schema schema = schema_of("model", 5, 1000, "add", "sum");
     struct node_op clock = {0}, read = {0}, leave = {0};
     float out[5000];
-    struct testing_site t;
+    struct node_testing_site t;
     uint16_t id;
 
     testing_site_open(&t, &site);

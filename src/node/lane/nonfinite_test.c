@@ -18,7 +18,7 @@ static struct node_site site_of(enum node_delivery delivery, const char *chain)
     return site;
 }
 
-static uint16_t join(struct testing_site *t)
+static uint16_t join(struct node_testing_site *t)
 {
     struct table_schema_text in = {.name = "model", .rows = 1, .width = ELEMENTS};
     struct node_op ops[WORKERS] = {{0}};
@@ -39,7 +39,7 @@ static uint16_t join(struct testing_site *t)
 }
 
 /* Each worker adds @large to the first elements of the table, and @others to the others. */
-static void train(struct testing_site *t, uint16_t id, float large, float others)
+static void train(struct node_testing_site *t, uint16_t id, float large, float others)
 {
     struct node_op ops[WORKERS] = {{0}};
     float update[ELEMENTS];
@@ -57,7 +57,7 @@ static void train(struct testing_site *t, uint16_t id, float large, float others
     testing_done(t, ops, WORKERS);
 }
 
-static void expect(struct testing_site *t, uint32_t worker, float first, float others)
+static void expect(struct node_testing_site *t, uint32_t worker, float first, float others)
 {
     struct node_op op = {0};
     float values[ELEMENTS];
@@ -70,7 +70,7 @@ static void expect(struct testing_site *t, uint32_t worker, float first, float o
     assert_memory_equal(values, node_lane_values(t->lanes[0], 0, 0), sizeof(values));
 }
 
-static uint64_t counted(struct testing_site *t, enum node_place_of_sum place)
+static uint64_t counted(struct node_testing_site *t, enum node_place_of_sum place)
 {
     struct node_lane_stats stats;
 
@@ -78,7 +78,7 @@ static uint64_t counted(struct testing_site *t, enum node_place_of_sum place)
     return stats.nonfinite[place];
 }
 
-static int64_t status_of(struct testing_site *t, const char *place)
+static int64_t status_of(struct node_testing_site *t, const char *place)
 {
     json_t *status = (json_t *)node_lane_status(t->lanes[0]);
     int64_t count =
@@ -91,7 +91,7 @@ static int64_t status_of(struct testing_site *t, const char *place)
 static void overflow(enum node_delivery delivery, uint64_t told)
 {
     struct node_site site = site_of(delivery, NULL);
-    struct testing_site t;
+    struct node_testing_site t;
 
     testing_site_open(&t, &site);
     train(&t, join(&t), 1e38F, 1);
@@ -121,7 +121,7 @@ static void test_filtered_updates_that_overflow_are_counted(void **state)
 {
     struct node_site site = site_of(NODE_PULL, "dvf:delta=0.001 | sparse");
     int64_t members = 0;
-    struct testing_site t;
+    struct node_testing_site t;
     json_t *status;
 
     (void)state;

@@ -39,7 +39,7 @@ enum err node_session_open(struct node_lane *l, struct net_peer *peer)
     return OK;
 }
 
-static struct node_held *node_inbox_at(struct node_inbox *b, uint32_t index)
+static struct node_deferred_frame *node_inbox_at(struct node_inbox *b, uint32_t index)
 {
     return &b->held[(b->first + index) & (b->capacity - 1)];
 }
@@ -99,7 +99,7 @@ void node_session_close(struct node_session *s)
 static enum err node_inbox_grow(struct node_inbox *b)
 {
     uint32_t capacity = b->capacity == 0 ? NODE_HELD_MIN : b->capacity * 2;
-    struct node_held *held;
+    struct node_deferred_frame *held;
 
     if (capacity > LIMIT_WINDOW_FRAMES) {
         return ERR_PEER; /* More than its window. */
@@ -133,7 +133,8 @@ static enum err node_session_hold(struct node_session *s, struct node_inbox *b,
     if (rc != OK) {
         return rc == ERR_AGAIN ? ERR_NOMEM : rc;
     }
-    *node_inbox_at(b, b->count++) = (struct node_held){.header = frame->header, .body = body};
+    *node_inbox_at(b, b->count++) =
+        (struct node_deferred_frame){.header = frame->header, .body = body};
     s->held_count++;
     s->lane->held_frames++;
     return OK;
@@ -161,7 +162,7 @@ enum err node_session_take(struct node_session *s, const struct net_frame *frame
 static void node_inbox_drain(struct node_session *s, struct node_inbox *b)
 {
     while (b->count > 0 && !node_session_waits(s)) {
-        struct node_held *h = node_inbox_at(b, 0);
+        struct node_deferred_frame *h = node_inbox_at(b, 0);
         struct node_item item = {.header = &h->header,
                                  .body = h->body == NULL ? NULL : buf_bytes(h->body),
                                  .held = h->body,

@@ -66,14 +66,14 @@ struct node_save_call {
     uint64_t number;    /* The first checkpoint that will do. */
 };
 
-struct node_held {
+struct node_deferred_frame {
     struct wire_header header;
     struct buf *body; /* NULL: empty. */
 };
 
 /* What came on one stream and has to wait, in its order: a ring. */
 struct node_inbox {
-    struct node_held *held;
+    struct node_deferred_frame *held;
     uint32_t first;
     uint32_t count;
     uint32_t capacity; /* Zero or a power of two. */
@@ -323,7 +323,7 @@ void node_lane_trace(struct node_lane *l, const char *fmt, ...) PRINTF_LIKE(2, 3
 /* The number of this process among those of its site's lane: later ones have higher ones. */
 uint64_t node_lane_life(const struct node_lane *l);
 
-/* lane_table.c */
+/* lane/table.c */
 /* Make room in all that is kept by chunk, and take from the system all that the table will ever
  * need. ERR_TOO_BIG: it would exceed the operator's limit; ERR_NOMEM. Nothing has changed then, and
  * @text says how much is needed and what to do. */
@@ -412,7 +412,7 @@ bool node_deliver_sifted(struct node_lane *l, uint32_t chunk, uint64_t version);
 MUST_USE enum err node_deliver_begin(struct node_lane *l); /* If there is anything to sift. */
 bool node_deliver_wanted(const struct node_session *s);    /* Sums go to it. */
 
-/* lane_tree.c: broadcast trees. */
+/* lane/tree.c: broadcast trees. */
 bool node_tree_on(const struct node_lane *l);
 /* Does the lane send sums to it itself? */
 bool node_tree_direct(const struct node_session *s);

@@ -18,7 +18,7 @@ static struct table_schema schema_of(const char *name, uint64_t chunks, const ch
     return out;
 }
 
-static struct node_op make(struct testing_site *t, uint32_t worker,
+static struct node_op make(struct node_testing_site *t, uint32_t worker,
                            const struct table_schema *schema)
 {
     struct node_op op = {0};
@@ -28,7 +28,7 @@ static struct node_op make(struct testing_site *t, uint32_t worker,
     return op;
 }
 
-static uint64_t needed(const struct testing_site *t, uint32_t lane)
+static uint64_t needed(const struct node_testing_site *t, uint32_t lane)
 {
     struct node_lane_stats stats;
 
@@ -37,7 +37,7 @@ static uint64_t needed(const struct testing_site *t, uint32_t lane)
 }
 
 /* Until a lane has heard that the table is not used. */
-static void wait_needed(struct testing_site *t, uint32_t lane, uint64_t bytes)
+static void wait_needed(struct node_testing_site *t, uint32_t lane, uint64_t bytes)
 {
     int64_t until = loop_now_ns(t->loop) + (int64_t)TESTING_WAIT_S * 1000000000;
 
@@ -47,7 +47,7 @@ static void wait_needed(struct testing_site *t, uint32_t lane, uint64_t bytes)
     }
 }
 
-static void join(struct testing_site *t, uint32_t workers)
+static void join(struct node_testing_site *t, uint32_t workers)
 {
     struct node_op ops[TESTING_WORKERS] = {0};
 
@@ -58,7 +58,7 @@ static void join(struct testing_site *t, uint32_t workers)
 }
 
 /* Every worker adds @value to every element of the table, and ends the clock. */
-static void train(struct testing_site *t, uint16_t id, uint32_t workers, float value)
+static void train(struct node_testing_site *t, uint16_t id, uint32_t workers, float value)
 {
     uint64_t count = table_elements(node_worker_schema(t->workers[0], id));
     float *update = malloc(count * sizeof(float));
@@ -79,7 +79,7 @@ static void train(struct testing_site *t, uint16_t id, uint32_t workers, float v
     free(update);
 }
 
-static void expect(struct testing_site *t, uint32_t worker, uint16_t id, float expected)
+static void expect(struct node_testing_site *t, uint32_t worker, uint16_t id, float expected)
 {
     uint64_t count = table_elements(node_worker_schema(t->workers[worker], id));
     float *values = calloc(count, sizeof(float));
@@ -104,7 +104,7 @@ static void refused_and_undone(enum node_delivery delivery, const char *apply, u
     struct table_schema small = schema_of("model", CHUNKS / 2, apply);
     struct table_schema other = schema_of("other", CHUNKS / 2, apply);
     uint64_t half = UINT64_C(4) * CHUNK * planes * (CHUNKS / 2) / LANES; /* Of .small, on a lane. */
-    struct testing_site t;
+    struct node_testing_site t;
     struct node_op op;
 
     testing_site_init(&t, &site);
@@ -147,7 +147,7 @@ static void test_a_table_that_another_worker_uses_is_not_undone(void **state)
     struct table_schema small = schema_of("model", CHUNKS / 2, "add");
     uint64_t half = UINT64_C(4) * CHUNK * 2 * (CHUNKS / 2) / LANES;
     struct node_op ops[2] = {{0}};
-    struct testing_site t;
+    struct node_testing_site t;
     uint16_t id;
 
     (void)state;
@@ -176,7 +176,7 @@ static void test_a_table_beyond_the_limit_is_an_answer_and_not_a_reconnect(void 
 {
     struct node_site site = testing_site_of("bsp", 0, NODE_BROADCAST, 1, 1);
     struct table_schema huge = schema_of("model", UINT64_C(1) << 18, "adagrad lr=0.1");
-    struct testing_site t;
+    struct node_testing_site t;
     struct node_op op;
 
     (void)state;
@@ -199,7 +199,7 @@ static void test_a_table_for_which_the_system_has_no_memory_is_refused(void **st
         schema_of("model", TABLE_ELEMENTS_MAX / CHUNK, "momentum lr=0.1 mu=0.5");
     FILE *file = fopen("/proc/sys/vm/overcommit_memory", "r");
     bool gives_all = file == NULL || fgetc(file) == '1';
-    struct testing_site t;
+    struct node_testing_site t;
     struct node_op op;
 
     (void)state;
@@ -228,7 +228,7 @@ static void test_one_allocation_that_fails_is_tried_again(void **state)
 
     (void)state;
     for (uint64_t k = 1, failed = 1; failed > 0; k++) {
-        struct testing_site t;
+        struct node_testing_site t;
         struct node_op op = {0};
 
         testing_site_open(&t, &site);
@@ -300,7 +300,7 @@ static void operator_lost(struct net_peer *peer, enum err why, const char *text,
 static const struct net_endpoint_events operator_events = {
     .up = operator_up, .frame = operator_frame, .lost = operator_lost};
 
-static void operator_open(struct operator* o, struct testing_site *t, uint32_t lane)
+static void operator_open(struct operator* o, struct node_testing_site *t, uint32_t lane)
 {
     struct net_endpoint_config config = {.loop = t->loop,
                                          .incarnation = ++t->lives,
@@ -330,7 +330,7 @@ static void operator_close(struct operator* o)
 }
 
 /* Ask a lane to drop @name, again while it says so, and return its answer. */
-static enum err drop(struct testing_site *t, uint32_t lane, const char *name, bool check,
+static enum err drop(struct node_testing_site *t, uint32_t lane, const char *name, bool check,
                      struct operator* o)
 {
     int64_t until = loop_now_ns(t->loop) + (int64_t)TESTING_WAIT_S * 1000000000;
@@ -354,7 +354,7 @@ static enum err drop(struct testing_site *t, uint32_t lane, const char *name, bo
     return o->rc;
 }
 
-static void leave(struct testing_site *t, uint32_t worker)
+static void leave(struct node_testing_site *t, uint32_t worker)
 {
     struct node_op op = {0};
 
@@ -363,7 +363,7 @@ static void leave(struct testing_site *t, uint32_t worker)
     testing_worker_stop(t, worker);
 }
 
-static void wait_nobody(struct testing_site *t)
+static void wait_nobody(struct node_testing_site *t)
 {
     for (uint32_t i = 0; i < t->site.lanes; i++) {
         while (node_lane_peers(t->lanes[i]) > (i == 0 ? t->site.lanes - 1 : 1)) {
@@ -376,7 +376,7 @@ static void test_a_table_in_use_is_not_dropped(void **state)
 {
     struct node_site site = testing_site_of("bsp", 0, NODE_PULL, 1, 1);
     struct table_schema schema = schema_of("model", 2, "add");
-    struct testing_site t;
+    struct node_testing_site t;
     struct operator o;
     uint16_t id;
 
@@ -402,7 +402,7 @@ static void test_a_dropped_table_gives_back_its_memory_and_its_name(void **state
     struct table_schema schemas[3] = {schema_of("first", 3, "add"), schema_of("middle", 5, "add"),
                                       schema_of("last", 4, "momentum lr=1 mu=0")};
     struct table_schema other = schema_of("middle", 2, "add");
-    struct testing_site t;
+    struct node_testing_site t;
     struct operator o;
     uint16_t ids[3], id;
 
@@ -451,7 +451,7 @@ static void test_what_was_left_on_some_lanes_is_in_nobodys_way(void **state)
                         wider = schema_of("model", CHUNKS + 2, "add"),
                         other = schema_of("other", CHUNKS, "add"),
                         used = schema_of("used", CHUNKS, "add");
-    struct testing_site t;
+    struct node_testing_site t;
     struct operator o;
     struct node_op op;
 
@@ -497,7 +497,7 @@ static void test_a_dropped_table_does_not_come_back_with_a_restart(void **state)
     struct table_schema keep = schema_of("keep", 3, "add"), gone = schema_of("gone", 2, "add");
     struct store_memory_config config = {64 * 1024 * 1024, 0};
     struct node_op op = {0};
-    struct testing_site t;
+    struct node_testing_site t;
     struct operator o;
     uint16_t ids[2];
 
@@ -538,7 +538,7 @@ static void test_a_dropped_table_does_not_come_back_with_a_restart(void **state)
 static void test_numbers_of_dropped_tables_are_given_out_again(void **state)
 {
     struct node_site site = testing_site_of("bsp", 0, NODE_PULL, 1, 1);
-    struct testing_site t;
+    struct node_testing_site t;
     struct operator o;
     char name[16];
 

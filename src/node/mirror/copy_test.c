@@ -16,22 +16,22 @@ static struct table_schema model_schema(void)
 }
 
 /* A worker that has the table and is in. */
-static void worker_begin(struct testing_site *t, struct duo *d, int i)
+static void worker_begin(struct node_testing_site *t, struct duo *d, int i)
 {
     struct table_schema schema = model_schema();
     struct node_op ops[2] = {0};
 
-    *t = (struct testing_site){.loop = d->loop,
-                               .registry = d->registries[i],
-                               .transport = d->transport,
-                               .lives = 10 * ++d->lives};
+    *t = (struct node_testing_site){.loop = d->loop,
+                                    .registry = d->registries[i],
+                                    .transport = d->transport,
+                                    .lives = 10 * ++d->lives};
     testing_worker_start_at(t, 0, node_lane_address(d->lanes[i]));
     node_worker_table(t->workers[0], &schema, &ops[0]);
     node_worker_join(t->workers[0], &ops[1]);
     testing_done(t, ops, 2);
 }
 
-static void worker_round(struct testing_site *t)
+static void worker_round(struct node_testing_site *t)
 {
     float values[ELEMENTS];
     struct node_op op = {0};
@@ -46,7 +46,7 @@ static void worker_round(struct testing_site *t)
     testing_done(t, &op, 1);
 }
 
-static float worker_read(struct testing_site *t)
+static float worker_read(struct node_testing_site *t)
 {
     float values[ELEMENTS];
     struct node_op op = {0};
@@ -87,7 +87,7 @@ static bool duo_keeps_nothing(struct duo *d, int i)
 /* A server that has nothing any more takes its copy before any worker has made the table. */
 static void test_a_copy_of_a_table_that_is_not_made_yet_is_kept(void **state)
 {
-    struct testing_site east, west;
+    struct node_testing_site east, west;
     int64_t until_ns;
     struct duo d;
 

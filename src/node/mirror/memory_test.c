@@ -122,7 +122,7 @@ static void test_other_sites_cost_at_most_two_floats_per_parameter(void **state)
 /* Workers. */
 
 struct crew {
-    struct testing_site t; /* One worker. */
+    struct node_testing_site t; /* One worker. */
     uint32_t elements;
     float *values;
 };

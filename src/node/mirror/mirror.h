@@ -70,7 +70,7 @@ bool node_mirror_may_read(struct node_mirror *r, struct node_gate *gate, uint64_
                           uint32_t chunk, uint32_t first, uint32_t count);
 bool node_mirror_has_barrier(const struct node_mirror *r, uint32_t chunk);
 
-/* Checkpoints and journals (mirror_keep.c). */
+/* Checkpoints and journals (mirror/keep.c). */
 struct checkpoint_member;
 MUST_USE enum err node_mirror_load(struct node_mirror *r, struct err_text *text);
 void node_mirror_restore_member(struct node_mirror *r, uint32_t chunk,

@@ -154,7 +154,7 @@ void node_mirror_pump(struct node_mirror *r);        /* Soon. */
 bool node_mirror_alive(const struct node_mirror *r); /* Its life has begun. */
 void node_mirror_wake(struct node_mirror *r);        /* Readers may go on. */
 
-/* mirror_out.c */
+/* mirror/out.c */
 void node_parcel_drop(struct node_parcel *p);
 struct node_parcel *node_parcel_make(const struct wire_header *header, struct buf *body,
                                      uint32_t payload_bytes); /* Takes @body; NULL: no memory. */
@@ -168,13 +168,13 @@ void node_mirror_announce(struct node_mirror *r, struct node_far *f, const struc
 bool node_mirror_send_barrier(struct node_mirror *r, struct node_far *f,
                               const struct wire_barrier *barrier);
 
-/* mirror_in.c */
+/* mirror/in.c */
 MUST_USE enum err node_mirror_take(struct node_mirror *r, struct node_far *f,
                                    const struct net_frame *frame);
 void node_mirror_early(struct node_mirror *r); /* Judge again what waits. */
 void node_mirror_early_drop(struct node_mirror *r);
 
-/* mirror_copy.c */
+/* mirror/copy.c */
 void node_far_copy_look(struct node_mirror *r); /* Is one needed, and from whom? */
 void node_far_copy_over(struct node_mirror *r, const struct node_far *f); /* Its session is gone. */
 void node_far_copy_flow(struct node_mirror *r, struct node_far *f);
@@ -184,7 +184,7 @@ void node_far_copy_answered(struct node_mirror *r, struct node_far *f, const jso
 MUST_USE enum err node_far_copy_take(struct node_mirror *r, struct node_far *f,
                                      const struct net_frame *frame);
 
-/* mirror_keep.c */
+/* mirror/keep.c */
 void node_mirror_journal(struct node_mirror *r); /* Store what is due. */
 void node_mirror_changed(struct node_mirror *r); /* Something is due. */
 /* Room for a record of such a piece: before it is made or taken. */
@@ -196,12 +196,12 @@ void node_mirror_keep_took(struct node_mirror *r, uint16_t table, uint32_t chunk
 void node_mirror_keep_tables(struct node_mirror *r);
 void node_mirror_keep_copy(struct node_mirror *r);
 void node_mirror_keep_end(struct node_mirror *r);
-/* mirror_out.c: the payload in scratch as a piece of an earlier life. */
+/* mirror/out.c: the payload in scratch as a piece of an earlier life. */
 MUST_USE enum err node_mirror_restore_piece(struct node_mirror *r, uint32_t chunk,
                                             const struct wire_range *range, uint64_t clock,
                                             const struct codec_packed *packed);
 
-/* mirror_measure.c */
+/* mirror/measure.c */
 MUST_USE enum err node_measure_open(struct node_mirror *r);
 void node_measure_close(struct node_mirror *r);
 void node_measure_look(struct node_mirror *r); /* Write down how it goes. */

@@ -71,7 +71,7 @@ struct server_lane {
 struct node_server {
     struct node_server_config config;
     struct node_between between; /* Our own copy; used if config.between is set. */
-    struct node_link *links;     /* That it has. */
+    struct site_link *links;   /* That it has. */
     char bye[LIMIT_REASON_BYTES];
     struct mailbox *answers; /* struct server_call. */
     enum server_step step;

@@ -165,7 +165,7 @@ static inline struct owner owner_open(void)
 
 /* Workers on the owner's loop. */
 struct crew {
-    struct testing_site t;
+    struct node_testing_site t;
     uint16_t table;
     uint32_t count;
     uint64_t elements;

@@ -67,7 +67,7 @@ struct node_path {
 };
 
 /* A link between two sites, as the operator says. */
-struct node_link {
+struct site_link {
     uint32_t a;
     uint32_t b;
     uint64_t bytes_per_s;
@@ -85,7 +85,7 @@ struct node_plan {
 struct node_between {
     bool central;
     struct node_plan plan; /* To begin with; no epoch: sites make one when they see each other. */
-    const struct node_link *links; /* What is known of links before they are measured. */
+    const struct site_link *links; /* What is known of links before they are measured. */
     uint32_t links_count;
     bool shared;             /* Both directions of a link share its rate. */
     uint64_t no_centre;      /* Bits of sites that may not be the centre, ... */

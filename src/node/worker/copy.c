@@ -38,7 +38,7 @@ static uint32_t copy_find(const struct node_worker *w, uint16_t table, uint32_t 
 
 /* A chunk is at least of the round that the lane said was closed everywhere; unless it still has to
  * come, because the table is being opened. */
-static uint64_t copy_version(const struct node_link *k, uint32_t index)
+static uint64_t copy_version(const struct worker_lane *k, uint32_t index)
 {
     const struct node_worker *w = k->worker;
     uint64_t version = w->copies[index].version;
@@ -84,7 +84,7 @@ static enum err copy_apply_packed(struct node_worker *w, uint32_t index,
 }
 
 /* Children get what we get, each version once. */
-static void copy_pass(struct node_link *k, struct node_copy *c, const struct net_frame *frame)
+static void copy_pass(struct worker_lane *k, struct node_copy *c, const struct net_frame *frame)
 {
     if (node_feed_tree(k->worker) && frame->header.clock > c->passed) {
         node_relay_pass(k, frame);
@@ -94,14 +94,14 @@ static void copy_pass(struct node_link *k, struct node_copy *c, const struct net
     }
 }
 
-static void copy_came(struct node_link *k)
+static void copy_came(struct worker_lane *k)
 {
     if (node_feed_tree(k->worker)) {
         node_feed_progress(k);
     }
 }
 
-enum err node_copy_broadcast(struct node_link *k, const struct net_frame *frame)
+enum err node_copy_broadcast(struct worker_lane *k, const struct net_frame *frame)
 {
     struct node_worker *w = k->worker;
     struct wire_broadcast b;
@@ -144,7 +144,7 @@ enum err node_copy_broadcast(struct node_link *k, const struct net_frame *frame)
 }
 
 /* A chunk that the lane said it would send whole is here: a table may be open now. */
-static void copy_have(struct node_link *k, struct node_copy *c, uint16_t table)
+static void copy_have(struct worker_lane *k, struct node_copy *c, uint16_t table)
 {
     struct node_worker *w = k->worker;
 
@@ -155,7 +155,7 @@ static void copy_have(struct node_link *k, struct node_copy *c, uint16_t table)
     }
 }
 
-enum err node_copy_snapshot(struct node_link *k, const struct net_frame *frame)
+enum err node_copy_snapshot(struct worker_lane *k, const struct net_frame *frame)
 {
     struct node_worker *w = k->worker;
     struct wire_snapshot_chunk in;
@@ -204,15 +204,15 @@ enum err node_copy_snapshot(struct node_link *k, const struct net_frame *frame)
 
 /* For a server that restarted. */
 
-static bool copy_is_on(const struct node_link *k, uint32_t index)
+static bool copy_is_on(const struct worker_lane *k, uint32_t index)
 {
     struct node_worker *w = k->worker;
 
-    return node_worker_link_of(w, table_store_table(w->copy, index),
+    return node_worker_lane_of(w, table_store_table(w->copy, index),
                                table_store_chunk(w->copy, index)) == k;
 }
 
-uint32_t node_copy_offers(struct node_link *k)
+uint32_t node_copy_offers(struct worker_lane *k)
 {
     struct node_worker *w = k->worker;
     uint32_t count = 0;
@@ -224,7 +224,8 @@ uint32_t node_copy_offers(struct node_link *k)
 }
 
 /* Chunks [first, first + count) of a table; those of other lanes as zero. */
-static enum err copy_offer_some(struct node_link *k, uint16_t table, uint32_t first, uint32_t count)
+static enum err copy_offer_some(struct worker_lane *k, uint16_t table, uint32_t first,
+                                uint32_t count)
 {
     struct node_worker *w = k->worker;
     uint64_t versions[WIRE_OFFER_CHUNKS_MAX] = {0};
@@ -238,7 +239,7 @@ static enum err copy_offer_some(struct node_link *k, uint16_t table, uint32_t fi
     enum err rc;
 
     for (uint32_t i = 0; i < count; i++) {
-        if (node_worker_link_of(w, table, first + i) == k) {
+        if (node_worker_lane_of(w, table, first + i) == k) {
             versions[i] = copy_version(k, table_store_find(w->copy, table, first + i));
         }
     }
@@ -252,7 +253,7 @@ static enum err copy_offer_some(struct node_link *k, uint16_t table, uint32_t fi
     return rc;
 }
 
-void node_copy_offer(struct node_link *k)
+void node_copy_offer(struct worker_lane *k)
 {
     struct node_worker *w = k->worker;
     enum err rc = OK;
@@ -273,7 +274,8 @@ void node_copy_offer(struct node_link *k)
     }
 }
 
-static enum err copy_send(struct node_link *k, uint32_t index, const float *floats, uint16_t plane)
+static enum err copy_send(struct worker_lane *k, uint32_t index, const float *floats,
+                          uint16_t plane)
 {
     struct node_worker *w = k->worker;
     const struct node_copy *c = &w->copies[index];
@@ -302,7 +304,7 @@ static enum err copy_send(struct node_link *k, uint32_t index, const float *floa
 }
 
 /* Send what was asked for, as far as there is room. */
-void node_copy_flush(struct node_link *k)
+void node_copy_flush(struct worker_lane *k)
 {
     struct node_worker *w = k->worker;
     enum err rc = OK;
@@ -330,7 +332,7 @@ void node_copy_flush(struct node_link *k)
     }
 }
 
-void node_copy_forget_asked(struct node_link *k)
+void node_copy_forget_asked(struct worker_lane *k)
 {
     mem_free(k->asked);
     k->asked = NULL;
@@ -338,7 +340,7 @@ void node_copy_forget_asked(struct node_link *k)
     k->asked_count = 0;
 }
 
-void node_copy_shift(struct node_link *k, uint32_t first, uint32_t count)
+void node_copy_shift(struct worker_lane *k, uint32_t first, uint32_t count)
 {
     uint32_t end = first + count < k->asked_size ? first + count : k->asked_size;
 
@@ -352,7 +354,7 @@ void node_copy_shift(struct node_link *k, uint32_t first, uint32_t count)
 }
 
 /* A server that restarted asks for chunks of our copy. */
-enum err node_copy_asked(struct node_link *k, const struct net_frame *frame)
+enum err node_copy_asked(struct worker_lane *k, const struct net_frame *frame)
 {
     struct node_worker *w = k->worker;
     struct wire_pull pull;
@@ -382,7 +384,7 @@ enum err node_copy_asked(struct node_link *k, const struct net_frame *frame)
 }
 
 /* The lane may have gone back: its versions mean other values now. */
-void node_copy_forget_rows(struct node_link *k)
+void node_copy_forget_rows(struct worker_lane *k)
 {
     struct node_worker *w = k->worker;
 
@@ -390,7 +392,7 @@ void node_copy_forget_rows(struct node_link *k)
         struct node_worker_table *t = w->tables[id];
 
         for (uint32_t row = 0; t != NULL && t->cache != NULL && row < t->schema.rows; row++) {
-            if (node_worker_link_of(w, (uint16_t)id, table_row_chunk(&t->schema, row)) == k) {
+            if (node_worker_lane_of(w, (uint16_t)id, table_row_chunk(&t->schema, row)) == k) {
                 t->cache_version[row] = 0;
             }
         }
@@ -400,7 +402,7 @@ void node_copy_forget_rows(struct node_link *k)
 /* The lane counts us as new: it will say anew what its chunks are, and what is cached of them may
  * have updates in it that do not count. The copy has only what the lane had closed: until it is
  * replaced, the @same process of the lane may be restored from it if it dies. */
-void node_copy_reset(struct node_link *k, bool same)
+void node_copy_reset(struct worker_lane *k, bool same)
 {
     struct node_worker *w = k->worker;
 

@@ -106,8 +106,8 @@ static struct node_parent *feed_open(struct node_worker *w, const char *address)
 
 static bool feed_uses(const struct node_worker *w, const struct node_parent *p)
 {
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        const struct node_feeding *f = &w->links[i]->feed;
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
+        const struct node_feeding *f = &w->lanes[i]->feed;
 
         if (f->parent == p || f->next == p || f->old == p) {
             return true;
@@ -135,7 +135,7 @@ static void feed_sweep(struct node_worker *w)
     }
 }
 
-static void feed_end_old(struct node_link *k)
+static void feed_end_old(struct worker_lane *k)
 {
     struct node_parent *old = k->feed.old;
 
@@ -146,7 +146,7 @@ static void feed_end_old(struct node_link *k)
     }
 }
 
-static void feed_say(struct node_link *k)
+static void feed_say(struct worker_lane *k)
 {
     struct node_feeding *f = &k->feed;
     enum wire_feed_kind kind = f->say == FEED_SAY_ON ? WIRE_FEED_ON : WIRE_FEED_OFF;
@@ -163,7 +163,7 @@ static void feed_say(struct node_link *k)
 }
 
 /* The one that feeds us, or should, does not: the lane is to do it. */
-static void feed_off(struct node_link *k, enum wire_feed_why why)
+static void feed_off(struct worker_lane *k, enum wire_feed_why why)
 {
     struct node_feeding *f = &k->feed;
 
@@ -175,7 +175,7 @@ static void feed_off(struct node_link *k, enum wire_feed_why why)
     feed_look_soon(k->worker);
 }
 
-static void feed_ask(struct node_link *k, struct node_parent *p)
+static void feed_ask(struct worker_lane *k, struct node_parent *p)
 {
     if (feed_send(k->worker, p->peer, WIRE_FEED_ASK, k->number, k->feed.epoch, WIRE_FEED_FINE) !=
         OK) {
@@ -183,7 +183,7 @@ static void feed_ask(struct node_link *k, struct node_parent *p)
     }
 }
 
-static void feed_switch(struct node_link *k, struct node_parent *to)
+static void feed_switch(struct worker_lane *k, struct node_parent *to)
 {
     struct node_feeding *f = &k->feed;
 
@@ -198,7 +198,7 @@ static void feed_switch(struct node_link *k, struct node_parent *to)
 }
 
 /* The lane has decided on another parent. */
-enum err node_feed_parent(struct node_link *k, const struct net_frame *frame)
+enum err node_feed_parent(struct worker_lane *k, const struct net_frame *frame)
 {
     struct node_worker *w = k->worker;
     struct node_feeding *f = &k->feed;
@@ -233,9 +233,9 @@ enum err node_feed_parent(struct node_link *k, const struct net_frame *frame)
 void node_feed_parent_up(struct node_parent *p)
 {
     p->up = true;
-    for (uint32_t i = 0; i < p->worker->links_count; i++) {
-        if (p->worker->links[i]->feed.next == p) {
-            feed_ask(p->worker->links[i], p);
+    for (uint32_t i = 0; i < p->worker->lanes_count; i++) {
+        if (p->worker->lanes[i]->feed.next == p) {
+            feed_ask(p->worker->lanes[i], p);
         }
     }
 }
@@ -251,12 +251,12 @@ void node_feed_parent_down(struct node_parent *p, bool lost)
         p->peer = NULL;
         list_remove(&p->link);
     }
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        struct node_feeding *f = &w->links[i]->feed;
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
+        struct node_feeding *f = &w->lanes[i]->feed;
 
         f->old = f->old == p ? NULL : f->old;
         if (f->parent == p || f->next == p) {
-            feed_off(w->links[i], WIRE_FEED_AWAY);
+            feed_off(w->lanes[i], WIRE_FEED_AWAY);
         }
     }
     if (lost) {
@@ -268,14 +268,14 @@ enum err node_feed_parent_frame(struct node_parent *p, const struct net_frame *f
 {
     struct node_worker *w = p->worker;
     struct wire_feed feed;
-    struct node_link *k;
+    struct worker_lane *k;
 
     switch (frame->header.type) {
     case WIRE_FEED:
         break;
     case WIRE_BROADCAST:
     case WIRE_SNAPSHOT_CHUNK:
-        k = node_worker_link_of(w, frame->header.table & (uint16_t)~WIRE_TABLE_PLANE,
+        k = node_worker_lane_of(w, frame->header.table & (uint16_t)~WIRE_TABLE_PLANE,
                                 frame->header.chunk);
         if (k->feed.parent != p && k->feed.old != p && k->feed.next != p) {
             return OK; /* It does not know yet. */
@@ -286,10 +286,10 @@ enum err node_feed_parent_frame(struct node_parent *p, const struct net_frame *f
         return ERR_PEER;
     }
     if (wire_feed_decode(&frame->header, frame->body, frame->header.body_bytes, &feed) != OK ||
-        feed.kind != WIRE_FEED_GIVEN || feed.lane >= w->links_count) {
+        feed.kind != WIRE_FEED_GIVEN || feed.lane >= w->lanes_count) {
         return ERR_PEER;
     }
-    k = w->links[feed.lane];
+    k = w->lanes[feed.lane];
     if (k->feed.next == p && feed.epoch == k->feed.epoch) {
         feed_switch(k, p);
         k->feed.say = FEED_SAY_ON;
@@ -333,7 +333,7 @@ static bool feed_due_met(const struct node_worker *w, const struct node_due *due
 }
 
 /* How far the lane is, as far as this worker has all of it. */
-void node_feed_progress(struct node_link *k)
+void node_feed_progress(struct worker_lane *k)
 {
     struct node_feeding *f = &k->feed;
     uint64_t reached = f->told;
@@ -357,14 +357,14 @@ void node_feed_progress(struct node_link *k)
     }
 }
 
-void node_feed_told(struct node_link *k, uint64_t clock)
+void node_feed_told(struct worker_lane *k, uint64_t clock)
 {
     k->feed.told = clock > k->feed.told ? clock : k->feed.told;
     k->feed.told_any = true;
     node_feed_progress(k);
 }
 
-enum err node_feed_due(struct node_link *k, const struct net_frame *frame)
+enum err node_feed_due(struct worker_lane *k, const struct net_frame *frame)
 {
     struct node_worker *w = k->worker;
     struct wire_due due;
@@ -385,7 +385,7 @@ enum err node_feed_due(struct node_link *k, const struct net_frame *frame)
                                  .at_ns = feed_now(w)};
 
         if (entry.index != TABLE_STORE_NONE) {
-            rc = node_worker_link_of(w, due.table, item.chunk) == k
+            rc = node_worker_lane_of(w, due.table, item.chunk) == k
                      ? feed_due_push(&k->feed, &entry)
                      : ERR_PEER;
         }
@@ -396,7 +396,7 @@ enum err node_feed_due(struct node_link *k, const struct net_frame *frame)
 
 /* Wanting. */
 
-static void feed_want_send(struct node_link *k, const struct wire_want *want)
+static void feed_want_send(struct worker_lane *k, const struct wire_want *want)
 {
     struct buf *frame;
 
@@ -408,7 +408,7 @@ static void feed_want_send(struct node_link *k, const struct wire_want *want)
 }
 
 /* Ask for the chunks whole that are due and did not come, those of one table in one frame. */
-static void feed_want(struct node_link *k)
+static void feed_want(struct worker_lane *k)
 {
     struct node_worker *w = k->worker;
     struct node_feeding *f = &k->feed;
@@ -433,7 +433,7 @@ static void feed_want(struct node_link *k)
 }
 
 /* A sum came that follows one which did not. */
-void node_feed_gap(struct node_link *k, uint32_t index)
+void node_feed_gap(struct worker_lane *k, uint32_t index)
 {
     struct node_worker *w = k->worker;
     uint32_t chunk = table_store_chunk(w->copy, index);
@@ -446,7 +446,7 @@ void node_feed_gap(struct node_link *k, uint32_t index)
     }
 }
 
-static void feed_look(struct node_link *k)
+static void feed_look(struct worker_lane *k)
 {
     struct node_worker *w = k->worker;
     struct node_feeding *f = &k->feed;
@@ -478,14 +478,14 @@ void node_feed_timer(struct loop_timer *timer, void *user)
     struct node_worker *w = user;
 
     (void)timer;
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        feed_look(w->links[i]);
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
+        feed_look(w->lanes[i]);
     }
     feed_sweep(w);
 }
 
 /* The lane counts us anew: it will decide anew. */
-void node_feed_reset(struct node_link *k)
+void node_feed_reset(struct worker_lane *k)
 {
     struct node_feeding *f = &k->feed;
 
@@ -500,8 +500,8 @@ void node_feed_close(struct node_worker *w)
 {
     struct list *link;
 
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        mem_free(w->links[i]->feed.dues);
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
+        mem_free(w->lanes[i]->feed.dues);
     }
     while ((link = list_first(&w->parents)) != NULL) {
         list_remove(link);
@@ -509,7 +509,7 @@ void node_feed_close(struct node_worker *w)
     }
 }
 
-void node_feed_shift(struct node_link *k, uint32_t first, uint32_t count)
+void node_feed_shift(struct worker_lane *k, uint32_t first, uint32_t count)
 {
     struct node_feeding *f = &k->feed;
     uint32_t kept = 0;

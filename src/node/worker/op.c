@@ -45,8 +45,8 @@ struct node_op_state *node_task_begin(struct node_worker *w, enum node_task_kind
 /* Answers to what is over are for nobody: another operation may be at that address by then. */
 static void task_disown_calls(struct node_worker *w, const struct node_op *op)
 {
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        LIST_FOREACH (link, &w->links[i]->calls) {
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
+        LIST_FOREACH (link, &w->lanes[i]->calls) {
             struct node_call *call = LIST_ENTRY(link, struct node_call, link);
 
             call->user = call->user == op ? NULL : call->user;
@@ -127,9 +127,9 @@ void node_worker_join(struct node_worker *w, struct node_op *op)
         return;
     }
     w->want_in = true;
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        if (w->links[i]->state == LINK_MET) {
-            node_link_join(w->links[i], false);
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
+        if (w->lanes[i]->state == LINK_MET) {
+            worker_lane_join(w->lanes[i], false);
         }
     }
     node_worker_progress(w);
@@ -139,28 +139,28 @@ void node_worker_join(struct node_worker *w, struct node_op *op)
  * earlier one are told that we have nothing for the clocks between. */
 static uint64_t task_next_clock(struct node_worker *w, uint64_t next)
 {
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        next = w->links[i]->entry > next ? w->links[i]->entry : next;
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
+        next = w->lanes[i]->entry > next ? w->lanes[i]->entry : next;
     }
     return next;
 }
 
 static bool task_all_in(const struct node_worker *w)
 {
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        if (w->links[i]->state != LINK_IN) {
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
+        if (w->lanes[i]->state != LINK_IN) {
             return false;
         }
     }
-    return w->site_known && w->links_count == w->site.lanes;
+    return w->site_known && w->lanes_count == w->site.lanes;
 }
 
 static void task_say_clock(struct node_worker *w, uint64_t clock)
 {
     w->floor = clock + 1 > w->floor ? clock + 1 : w->floor;
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        if (w->links[i]->entry <= clock) {
-            node_link_say_clock(w->links[i], clock);
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
+        if (w->lanes[i]->entry <= clock) {
+            worker_lane_say_clock(w->lanes[i], clock);
         }
     }
 }
@@ -168,13 +168,13 @@ static void task_say_clock(struct node_worker *w, uint64_t clock)
 /* Lanes of one site cannot be far apart, unless one has lost what it had. */
 static void task_warn_of_loss(struct node_worker *w, uint64_t clock)
 {
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        if (w->links[i]->entry + w->site.sync.staleness + 2 < clock &&
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
+        if (w->lanes[i]->entry + w->site.sync.staleness + 2 < clock &&
             w->site.sync.policy->rounds) {
             node_worker_notice(w,
                                "lane %u is at clock %" PRIu64 ", others at %" PRIu64
                                ": it has lost what came between",
-                               i, w->links[i]->entry, clock);
+                               i, w->lanes[i]->entry, clock);
         }
     }
 }
@@ -236,9 +236,9 @@ static void task_table_fail(struct node_worker *w, struct node_op_state *t, int3
 {
     bool opened = id >= 0 && w->tables[id] != NULL && w->tables[id]->open;
 
-    for (uint32_t i = 0; i < w->links_count && id >= 0 && !opened; i++) {
-        if (node_link_call(w->links[i], NODE_OP_DROP, json_pack("{s:s}", "name", t->schema.name),
-                           task_table_back, NULL) != OK) {
+    for (uint32_t i = 0; i < w->lanes_count && id >= 0 && !opened; i++) {
+        if (worker_lane_call(w->lanes[i], NODE_OP_DROP, json_pack("{s:s}", "name", t->schema.name),
+                             task_table_back, NULL) != OK) {
             node_worker_notice(w, "table %s: no memory to tell lane %u that it is not used",
                                t->schema.name, i);
         }
@@ -267,7 +267,7 @@ static void task_table_there(struct node_call *call, enum err rc, const json_t *
         rc = ERR_MALFORMED;
     }
     if (task_table_tries(t, rc)) {
-        rc = node_link_table(call->on, t->table, task_table_there, t->op);
+        rc = worker_lane_table(call->on, t->table, task_table_there, t->op);
         if (rc == OK) {
             return;
         }
@@ -289,10 +289,10 @@ static void task_table_tell(struct node_worker *w, struct node_op_state *t, uint
     enum err rc = OK;
 
     t->table = id;
-    t->remaining = w->links_count;
+    t->remaining = w->lanes_count;
     t->step = TASK_TABLE_OPENING;
-    for (uint32_t i = 0; i < w->links_count && rc == OK; i++) {
-        rc = node_link_table(w->links[i], id, task_table_there, t->op);
+    for (uint32_t i = 0; i < w->lanes_count && rc == OK; i++) {
+        rc = worker_lane_table(w->lanes[i], id, task_table_there, t->op);
     }
     if (rc != OK) {
         node_task_end(w, t, rc, NULL);
@@ -392,8 +392,8 @@ static void task_run_lookup(struct node_worker *w, struct node_op_state *t, int3
         return;
     }
     t->step = TASK_TABLE_LOOKING;
-    rc = node_link_call(w->links[0], NODE_OP_SITE, json_pack("{s:i}", "rank", (int)w->rank),
-                        task_table_listed, t->op);
+    rc = worker_lane_call(w->lanes[0], NODE_OP_SITE, json_pack("{s:i}", "rank", (int)w->rank),
+                          task_table_listed, t->op);
     if (rc != OK) {
         node_task_end(w, t, rc, NULL);
     }
@@ -402,7 +402,7 @@ static void task_run_lookup(struct node_worker *w, struct node_op_state *t, int3
 /* Has all come that lanes said they would send? */
 static bool task_table_whole(const struct node_worker *w, uint16_t id)
 {
-    for (uint32_t i = 0; i < w->links_count; i++) {
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
         if (w->tables[id]->changed[i].have < w->tables[id]->changed[i].due) {
             return false;
         }
@@ -411,7 +411,7 @@ static bool task_table_whole(const struct node_worker *w, uint16_t id)
 }
 
 /* The lane has let us in, perhaps after a restart: only now it knows what it has to send. */
-void node_task_table_again(struct node_link *k)
+void node_task_table_again(struct worker_lane *k)
 {
     struct node_worker *w = k->worker;
     struct list *next;
@@ -424,7 +424,7 @@ void node_task_table_again(struct node_link *k)
             continue;
         }
         t->remaining++;
-        if (node_link_table(k, t->table, task_table_there, t->op) != OK) {
+        if (worker_lane_table(k, t->table, task_table_there, t->op) != OK) {
             node_task_end(w, t, ERR_NOMEM, NULL);
         }
     }
@@ -456,9 +456,9 @@ static void task_run_table(struct node_worker *w, struct node_op_state *t)
         json_t *fields = node_schema_to_json(&t->schema);
 
         /* A lane that has restarted must know the others before it gives out an id. */
-        (void)json_object_set_new(fields, "known", node_link_tables(w));
+        (void)json_object_set_new(fields, "known", worker_lane_tables(w));
         t->step = TASK_TABLE_MAKING;
-        rc = node_link_call(w->links[0], NODE_OP_TABLE, fields, task_table_named, t->op);
+        rc = worker_lane_call(w->lanes[0], NODE_OP_TABLE, fields, task_table_named, t->op);
         if (rc != OK) {
             node_task_end(w, t, rc, NULL);
         }
@@ -516,8 +516,8 @@ static void task_run_clock(struct node_worker *w, struct node_op_state *t)
         t->clock++;
         t->step = 1;
     }
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        if (w->links[i]->clock_due != 0) {
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
+        if (w->lanes[i]->clock_due != 0) {
             return;
         }
     }
@@ -549,7 +549,7 @@ static void task_left(struct node_call *call, enum err rc, const json_t *fields,
 
     (void)text;
     if (rc == OK && call->operation == NODE_OP_LEAVE) {
-        node_link_left(call->on, fields);
+        worker_lane_left(call->on, fields);
         if (json_is_false(json_object_get(fields, "in"))) {
             w->rebases++; /* Left out without having heard of it: its last updates do not count. */
         }
@@ -570,8 +570,8 @@ static bool task_unsent(const struct node_worker *w)
             return true;
         }
     }
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        if (w->links[i]->clock_due != 0) {
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
+        if (w->lanes[i]->clock_due != 0) {
             return true;
         }
     }
@@ -584,12 +584,12 @@ static bool task_unacked(const struct node_worker *w)
     if (!task_all_in(w) || task_unsent(w)) {
         return true; /* A lane is away: what it has not acknowledged waits for it. */
     }
-    for (uint32_t i = 0; i < w->links_count; i++) {
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
         struct net_peer_stats stats;
 
-        if (w->links[i]->peer != NULL) {
-            net_peer_stats(w->links[i]->peer, &stats);
-            if (stats.unacked_frames > w->links[i]->pulls_unacked) {
+        if (w->lanes[i]->peer != NULL) {
+            net_peer_stats(w->lanes[i]->peer, &stats);
+            if (stats.unacked_frames > w->lanes[i]->pulls_unacked) {
                 return true;
             }
         }
@@ -633,8 +633,8 @@ static void task_run_leave(struct node_worker *w, struct node_op_state *t)
             loop_now_ns(w->config.loop) >= t->next_ns) {
             /* Nothing is acknowledged before it is stored. */
             t->next_ns = loop_now_ns(w->config.loop) + (int64_t)WORKER_SAVE_MS * 1000000;
-            for (uint32_t i = 0; i < w->links_count && rc == OK; i++) {
-                rc = node_link_call(w->links[i], NODE_OP_SAVE, json_object(), task_left, t->op);
+            for (uint32_t i = 0; i < w->lanes_count && rc == OK; i++) {
+                rc = worker_lane_call(w->lanes[i], NODE_OP_SAVE, json_object(), task_left, t->op);
                 t->remaining += rc == OK;
             }
         }
@@ -647,12 +647,12 @@ static void task_run_leave(struct node_worker *w, struct node_op_state *t)
         w->want_in = false;
         w->in = false;
         node_read_cancel(w);
-        for (uint32_t i = 0; i < w->links_count && rc == OK; i++) {
+        for (uint32_t i = 0; i < w->lanes_count && rc == OK; i++) {
             /* Also where we have only asked: nobody shall wait for us there. */
-            if (w->links[i]->peer != NULL && w->links[i]->state >= LINK_JOINING) {
-                rc = node_link_call(w->links[i], NODE_OP_LEAVE, json_object(), task_left, t->op);
+            if (w->lanes[i]->peer != NULL && w->lanes[i]->state >= LINK_JOINING) {
+                rc = worker_lane_call(w->lanes[i], NODE_OP_LEAVE, json_object(), task_left, t->op);
                 t->remaining += rc == OK;
-                w->links[i]->state = rc == OK ? LINK_MET : w->links[i]->state;
+                w->lanes[i]->state = rc == OK ? LINK_MET : w->lanes[i]->state;
             }
         }
     }
@@ -695,10 +695,10 @@ void node_worker_save(struct node_worker *w, struct node_op *op)
     if (t == NULL) {
         return;
     }
-    t->remaining = w->links_count;
+    t->remaining = w->lanes_count;
     t->lowest = UINT64_MAX;
-    for (uint32_t i = 0; i < w->links_count && rc == OK; i++) {
-        rc = node_link_call(w->links[i], NODE_OP_SAVE, json_object(), task_saved, op);
+    for (uint32_t i = 0; i < w->lanes_count && rc == OK; i++) {
+        rc = worker_lane_call(w->lanes[i], NODE_OP_SAVE, json_object(), task_saved, op);
     }
     if (rc != OK) {
         node_task_end(w, t, rc, NULL);
@@ -740,7 +740,7 @@ void node_worker_report(struct node_worker *w, const struct node_report *report,
     if (w->relay_counters.frames != NULL) {
         (void)json_object_set_new(fields, "passed", node_passed_to_json(&w->passed));
     }
-    rc = node_link_call(w->links[0], NODE_OP_REPORT, fields, task_reported, op);
+    rc = worker_lane_call(w->lanes[0], NODE_OP_REPORT, fields, task_reported, op);
     if (rc != OK) {
         node_task_end(w, t, rc, NULL);
     }

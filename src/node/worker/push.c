@@ -13,7 +13,7 @@ enum { PUSH_CHUNKS_PER_TURN = 4 };
 
 /* A lane that does not count this clock gets nothing of it. One that has restarted and is about to
  * take us up again does. */
-bool node_push_counts(const struct node_worker *w, const struct node_link *k)
+bool node_push_counts(const struct node_worker *w, const struct worker_lane *k)
 {
     bool in = k->state == LINK_IN || (k->state == LINK_JOINING && k->resuming);
 
@@ -38,7 +38,7 @@ struct wire_push node_push_about(struct node_worker *w, uint16_t table, uint32_t
 static enum err push_send(struct node_worker *w, uint16_t table, uint32_t chunk, uint32_t weight,
                           struct buf *frame)
 {
-    struct node_link *k = node_worker_link_of(w, table, chunk);
+    struct worker_lane *k = node_worker_lane_of(w, table, chunk);
     uint32_t bytes = buf_size(frame);
     struct wire_push push = node_push_about(w, table, chunk, bytes, weight);
     enum err rc;
@@ -55,7 +55,7 @@ static enum err push_send(struct node_worker *w, uint16_t table, uint32_t chunk,
 static enum err push_chunk(struct node_worker *w, struct node_op_state *t, uint32_t chunk)
 {
     struct node_worker_table *table = w->tables[t->table];
-    struct node_link *k = node_worker_link_of(w, t->table, chunk);
+    struct worker_lane *k = node_worker_lane_of(w, t->table, chunk);
     uint32_t bytes = table_chunk_size(&table->schema, chunk) * 4;
     uint64_t from = (uint64_t)chunk * table_chunk_elements(&table->schema) - t->first;
     struct buf *frame;
@@ -397,7 +397,7 @@ static uint32_t push_gather(struct node_worker *w, const struct node_worker_tabl
 static enum err push_rows(struct node_worker *w, uint16_t table, uint32_t chunk, uint32_t weight)
 {
     const struct node_worker_table *t = w->tables[table];
-    struct node_link *k = node_worker_link_of(w, table, chunk);
+    struct worker_lane *k = node_worker_lane_of(w, table, chunk);
     struct wire_rows out = {
         .table = table,
         .origin = w->rank,
@@ -433,7 +433,7 @@ static enum err push_pending(struct node_worker *w, uint16_t table, uint32_t chu
 {
     struct node_worker_table *t = w->tables[table];
     struct table_accum *a = &t->pending[chunk];
-    struct node_link *k = node_worker_link_of(w, table, chunk);
+    struct worker_lane *k = node_worker_lane_of(w, table, chunk);
     enum err rc = OK;
 
     if (node_push_counts(w, k)) {

@@ -54,8 +54,8 @@ void node_read_free(struct node_worker *w)
 /* Answers to what was given up are thrown away. */
 void node_read_forget(struct node_worker *w, struct node_op_state *t)
 {
-    for (uint32_t i = 0; t->remaining > 0 && i < w->links_count; i++) {
-        LIST_FOREACH (link, &w->links[i]->requests) {
+    for (uint32_t i = 0; t->remaining > 0 && i < w->lanes_count; i++) {
+        LIST_FOREACH (link, &w->lanes[i]->requests) {
             struct node_request *r = LIST_ENTRY(link, struct node_request, link);
 
             r->task = r->task == t ? NULL : r->task;
@@ -68,15 +68,15 @@ void node_read_cancel(struct node_worker *w)
 {
     struct list *link;
 
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        while ((link = list_first(&w->links[i]->requests)) != NULL) {
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
+        while ((link = list_first(&w->lanes[i]->requests)) != NULL) {
             read_release(w, LIST_ENTRY(link, struct node_request, link));
         }
     }
     node_worker_progress(w);
 }
 
-static enum err read_send(struct node_link *k, struct buf *frame)
+static enum err read_send(struct worker_lane *k, struct buf *frame)
 {
     enum err rc = net_peer_send_sealed(k->peer, NET_DATA, frame);
 
@@ -88,7 +88,7 @@ static enum err read_send(struct node_link *k, struct buf *frame)
     return rc;
 }
 
-static enum err read_ask(struct node_link *k, const struct node_request *r)
+static enum err read_ask(struct worker_lane *k, const struct node_request *r)
 {
     struct node_worker *w = k->worker;
     struct buf *frame;
@@ -117,7 +117,7 @@ static enum err read_ask(struct node_link *k, const struct node_request *r)
 }
 
 /* The server has forgotten what was asked. */
-void node_read_again(struct node_link *k)
+void node_read_again(struct worker_lane *k)
 {
     LIST_FOREACH (link, &k->requests) {
         LIST_ENTRY(link, struct node_request, link)->due = true;
@@ -126,7 +126,7 @@ void node_read_again(struct node_link *k)
     node_read_due(k);
 }
 
-void node_read_due(struct node_link *k)
+void node_read_due(struct worker_lane *k)
 {
     if (!k->reads_due || k->state != LINK_IN) {
         return; /* All of them are asked again when the lane lets us in. */
@@ -144,7 +144,7 @@ void node_read_due(struct node_link *k)
 }
 
 /* Can a request be made there now? A lane that is away or has left us out will be back. */
-static bool read_reachable(const struct node_link *k)
+static bool read_reachable(const struct worker_lane *k)
 {
     return k->peer != NULL && k->state == LINK_IN && net_peer_has_room(k->peer, 64 * 1024);
 }
@@ -178,7 +178,7 @@ static enum err read_pull(struct node_worker *w, struct node_op_state *t)
 
     while (first + t->cursor < end) {
         uint32_t chunk = first + t->cursor;
-        struct node_link *k = node_worker_link_of(w, t->table, chunk);
+        struct worker_lane *k = node_worker_lane_of(w, t->table, chunk);
         struct node_request *r;
         enum err rc;
 
@@ -200,7 +200,7 @@ static enum err read_pull(struct node_worker *w, struct node_op_state *t)
     return OK;
 }
 
-static struct node_request *read_find(struct node_link *k, uint16_t table, uint32_t chunk,
+static struct node_request *read_find(struct worker_lane *k, uint16_t table, uint32_t chunk,
                                       bool rows)
 {
     LIST_FOREACH (link, &k->requests) {
@@ -224,7 +224,7 @@ static void read_answered(struct node_worker *w, struct node_request *r)
     }
 }
 
-enum err node_read_values(struct node_link *k, const struct net_frame *frame)
+enum err node_read_values(struct worker_lane *k, const struct net_frame *frame)
 {
     struct node_worker *w = k->worker;
     struct node_op_state *t;
@@ -353,8 +353,8 @@ static enum err read_pull_rows(struct node_worker *w, struct node_op_state *t)
 
     while (t->cursor < t->count) {
         uint32_t run = table_rows_run(schema, t->rows + t->cursor, (uint32_t)t->count - t->cursor);
-        struct node_link *k =
-            node_worker_link_of(w, t->table, table_row_chunk(schema, t->rows[t->cursor]));
+        struct worker_lane *k =
+            node_worker_lane_of(w, t->table, table_row_chunk(schema, t->rows[t->cursor]));
         struct node_request *r;
         enum err rc = read_reachable(k) ? read_run(w, t, run, &r) : ERR_AGAIN;
 
@@ -375,7 +375,7 @@ static enum err read_pull_rows(struct node_worker *w, struct node_op_state *t)
     return OK;
 }
 
-enum err node_read_rows(struct node_link *k, const struct net_frame *frame)
+enum err node_read_rows(struct worker_lane *k, const struct net_frame *frame)
 {
     struct node_worker *w = k->worker;
     struct node_worker_table *table;

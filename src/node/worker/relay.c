@@ -288,7 +288,7 @@ static void relay_pass(struct node_child *c, const struct wire_header *header, s
     }
 }
 
-void node_relay_pass(struct node_link *k, const struct net_frame *frame)
+void node_relay_pass(struct worker_lane *k, const struct net_frame *frame)
 {
     struct node_worker *w = k->worker;
     struct buf *body = NULL;

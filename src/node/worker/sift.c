@@ -13,7 +13,7 @@ static enum err sift_send(struct node_worker *w, uint16_t table, uint32_t chunk,
                           uint32_t weight, bool fresh)
 {
     struct node_worker_table *t = w->tables[table];
-    struct node_link *k = node_worker_link_of(w, table, chunk);
+    struct worker_lane *k = node_worker_lane_of(w, table, chunk);
     uint32_t elements = table_chunk_size(&t->schema, chunk);
     float *held = t->held[chunk].floats;
     struct codec_packed packed;
@@ -54,7 +54,7 @@ static enum err sift_send(struct node_worker *w, uint16_t table, uint32_t chunk,
 static void sift_fold(struct node_worker *w, uint16_t table, uint32_t chunk, const float *update)
 {
     struct node_worker_table *t = w->tables[table];
-    struct node_held *h = &t->held[chunk];
+    struct worker_residual *h = &t->held[chunk];
     uint32_t elements = table_chunk_size(&t->schema, chunk);
 
     if (h->folded == w->clock) {
@@ -80,8 +80,8 @@ static enum err sift_chunk(struct node_worker *w, uint16_t table, uint32_t chunk
                            uint32_t weight)
 {
     struct node_worker_table *t = w->tables[table];
-    struct node_link *k = node_worker_link_of(w, table, chunk);
-    const struct node_held *h = &t->held[chunk];
+    struct worker_lane *k = node_worker_lane_of(w, table, chunk);
+    const struct worker_residual *h = &t->held[chunk];
     enum err rc = OK;
 
     if (h->used && node_push_counts(w, k)) {
@@ -101,7 +101,7 @@ enum err node_sift_push(struct node_worker *w, uint16_t table, uint32_t chunk, c
 {
     struct node_worker_table *t = w->tables[table];
 
-    if (!node_push_counts(w, node_worker_link_of(w, table, chunk))) {
+    if (!node_push_counts(w, node_worker_lane_of(w, table, chunk))) {
         t->pushed[chunk] = w->clock; /* Nothing of this clock counts there. */
         return OK;
     }
@@ -117,7 +117,7 @@ static void sift_collected(struct node_worker *w, uint16_t table, uint32_t chunk
 
     if (a->sum != NULL) {
         table_accum_densify(a, &t->plain, chunk);
-        if (node_push_counts(w, node_worker_link_of(w, table, chunk))) {
+        if (node_push_counts(w, node_worker_lane_of(w, table, chunk))) {
             sift_fold(w, table, chunk, (const float *)(const void *)buf_bytes(a->sum));
         }
         table_accum_clear(a);
@@ -160,8 +160,8 @@ static uint32_t sift_links(struct node_look_link *out, void *user)
     struct node_worker *w = user;
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        struct node_link *k = w->links[i];
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
+        struct worker_lane *k = w->lanes[i];
 
         if (k->peer != NULL && net_peer_is_up(k->peer)) {
             out[count++] = (struct node_look_link){.peer = k->peer, .meter = &k->meter};

@@ -23,7 +23,7 @@ enum {
     WORKER_POLL_MS = 5,
     WORKER_SAVE_MS = 200,
     WORKER_HURRY_MS = 2000,
-    WORKER_CALLS_MAX = 64,      /* Under way at once on one link. */
+    WORKER_CALLS_MAX = 64,      /* Under way at once at one lane. */
     WORKER_CHUNKS_RESERVED = 4, /* Buffers for each lane. */
     WORKER_MEMORY_TRIES = 8,    /* Of what failed for want of memory, before that is final. */
 };
@@ -72,7 +72,7 @@ struct node_feeding {
     int64_t usual_ns; /* From when something is due to when it is there. */
 };
 
-enum node_link_state {
+enum worker_lane_state {
     LINK_AWAY,    /* No session yet. */
     LINK_MET,     /* Connected, not asked to be let in. */
     LINK_JOINING, /* Asked. */
@@ -88,19 +88,19 @@ struct node_call {
     json_t *fields;
     void (*answered)(struct node_call *call, enum err rc, const json_t *fields,
                      const struct err_text *text);
-    struct node_link *on;
+    struct worker_lane *on;
     void *user;
 };
 
 /* One lane of the site as this worker sees it. */
-struct node_link {
+struct worker_lane {
     enum node_peer_kind kind;
     struct node_worker *worker;
     uint32_t number;
     struct net_address address;
     struct net_peer *peer; /* NULL while there is no session. */
     struct net_meter meter;
-    enum node_link_state state;
+    enum worker_lane_state state;
     bool resumable;        /* Was in, in this session. */
     bool was_in;           /* What the copy has of this lane is no longer as it began. */
     bool begun;            /* Others have let us in: the site is not at its start. */
@@ -210,7 +210,7 @@ struct node_changed {
 };
 
 /* What is held back of a chunk's updates. */
-struct node_held {
+struct worker_residual {
     float *floats;
     bool used;       /* Something was. */
     uint64_t folded; /* The last clock whose update is in there. */
@@ -222,7 +222,7 @@ struct node_worker_table {
     struct table_schema plain; /* The same, summed: for what is collected here. */
     uint64_t *pushed;          /* By chunk: the last clock in which it was sent. */
     struct table_accum *pending;
-    struct node_held *held; /* By chunk; NULL: updates are sent as they are. */
+    struct worker_residual *held; /* By chunk; NULL: updates are sent as they are. */
     uint32_t chunks;
     /* Rows that were read (pull). */
     float *cache;
@@ -238,8 +238,8 @@ struct node_worker {
     bool site_asked;
     bool begun; /* The site had members before we came. */
     uint32_t rank;
-    struct node_link **links;
-    uint32_t links_count;
+    struct worker_lane **lanes;
+    uint32_t lanes_count;
     struct node_worker_table *tables[TABLE_COUNT_MAX];
     struct table_store *copy; /* Broadcast only. */
     struct node_sift sift;
@@ -287,50 +287,50 @@ void node_worker_notice(struct node_worker *w, const char *fmt, ...) PRINTF_LIKE
  * number. People hear of it at the first and whenever there are twice as many. */
 void node_worker_over(struct node_worker *w, const char *table, uint64_t clock, uint32_t count,
                       const char *what);
-struct node_link *node_worker_link_of(struct node_worker *w, uint16_t table, uint32_t chunk);
+struct worker_lane *node_worker_lane_of(struct node_worker *w, uint16_t table, uint32_t chunk);
 /* Something has changed: let operations go on. */
 void node_worker_progress(struct node_worker *w);
 /* May clock @clock be computed with what is here? */
 bool node_worker_may_compute(const struct node_worker *w, uint64_t clock);
 
-/* worker_op.c */
+/* worker/op.c */
 struct node_op_state *node_task_begin(struct node_worker *w, enum node_task_kind kind,
                                       struct node_op *op); /* NULL: no memory; op is done. */
 void node_task_end(struct node_worker *w, struct node_op_state *t, enum err rc, const char *text);
 void node_task_run(struct node_worker *w, struct node_op_state *t);
-void node_task_table_again(struct node_link *k);
+void node_task_table_again(struct worker_lane *k);
 
-/* worker_link.c */
-MUST_USE enum err node_link_create(struct node_worker *w, uint32_t number,
-                                   const struct net_address *address, struct node_link **out);
-void node_link_destroy(struct node_link *k);
-void node_link_up(struct node_link *k, bool restarted);
-void node_link_lost(struct node_link *k, const char *text);
-void node_link_out(struct node_link *k); /* It left us out: ask again. */
-void node_link_join(struct node_link *k, bool resume);
+/* worker/lane.c */
+MUST_USE enum err worker_lane_create(struct node_worker *w, uint32_t number,
+                                     const struct net_address *address, struct worker_lane **out);
+void worker_lane_destroy(struct worker_lane *k);
+void worker_lane_up(struct worker_lane *k, bool restarted);
+void worker_lane_lost(struct worker_lane *k, const char *text);
+void worker_lane_out(struct worker_lane *k); /* It left us out: ask again. */
+void worker_lane_join(struct worker_lane *k, bool resume);
 /* The lane answered that this worker has left. */
-void node_link_left(struct node_link *k, const json_t *answer);
-bool node_link_is_update(const struct wire_header *header);
-void node_link_join_due(struct node_link *k); /* Ask if that could not be done before. */
-enum err node_link_frame(struct node_link *k, const struct net_frame *frame);
-MUST_USE enum err node_link_call(struct node_link *k, uint16_t operation, json_t *fields,
-                                 void (*answered)(struct node_call *call, enum err rc,
-                                                  const json_t *fields,
-                                                  const struct err_text *text),
-                                 void *user);
-MUST_USE enum err node_link_table(struct node_link *k, uint16_t id,
-                                  void (*answered)(struct node_call *call, enum err rc,
-                                                   const json_t *fields,
-                                                   const struct err_text *text),
-                                  void *user);
-void node_link_ask_site(struct node_link *k);
-void node_link_hurry(struct node_link *k);
-json_t *node_link_tables(const struct node_worker *w); /* Those that this worker has. */
-void node_link_call_due(struct node_link *k);          /* Make calls that could not be made. */
-void node_link_say_clock(struct node_link *k, uint64_t clock);
-bool node_link_clock_said(struct node_link *k); /* What was to be said is. */
+void worker_lane_left(struct worker_lane *k, const json_t *answer);
+bool worker_lane_is_update(const struct wire_header *header);
+void worker_lane_join_due(struct worker_lane *k); /* Ask if that could not be done before. */
+enum err worker_lane_frame(struct worker_lane *k, const struct net_frame *frame);
+MUST_USE enum err worker_lane_call(struct worker_lane *k, uint16_t operation, json_t *fields,
+                                   void (*answered)(struct node_call *call, enum err rc,
+                                                    const json_t *fields,
+                                                    const struct err_text *text),
+                                   void *user);
+MUST_USE enum err worker_lane_table(struct worker_lane *k, uint16_t id,
+                                    void (*answered)(struct node_call *call, enum err rc,
+                                                     const json_t *fields,
+                                                     const struct err_text *text),
+                                    void *user);
+void worker_lane_ask_site(struct worker_lane *k);
+void worker_lane_hurry(struct worker_lane *k);
+json_t *worker_lane_tables(const struct node_worker *w); /* Those that this worker has. */
+void worker_lane_call_due(struct worker_lane *k);        /* Make calls that could not be made. */
+void worker_lane_say_clock(struct worker_lane *k, uint64_t clock);
+bool worker_lane_clock_said(struct worker_lane *k); /* What was to be said is. */
 
-/* worker_table.c */
+/* worker/table.c */
 /* ERR_EXISTS, ERR_NOMEM; @text says what to do. */
 MUST_USE enum err node_worker_open(struct node_worker *w, uint16_t id,
                                    const struct table_schema *schema, struct err_text *text);
@@ -338,36 +338,36 @@ void node_worker_close_tables(struct node_worker *w);
 /* Forget a table that could not be opened at all lanes. NULL tables are allowed. */
 void node_worker_forget(struct node_worker *w, uint16_t id);
 
-/* worker_copy.c */
-enum err node_copy_broadcast(struct node_link *k, const struct net_frame *frame);
-enum err node_copy_snapshot(struct node_link *k, const struct net_frame *frame);
-enum err node_copy_asked(struct node_link *k, const struct net_frame *frame);
-void node_copy_offer(struct node_link *k);
-void node_copy_flush(struct node_link *k);
-void node_copy_forget_asked(struct node_link *k);
-uint32_t node_copy_offers(struct node_link *k);
-void node_copy_reset(struct node_link *k, bool same);
-void node_copy_forget_rows(struct node_link *k); /* What is cached of them. */
+/* worker/copy.c */
+enum err node_copy_broadcast(struct worker_lane *k, const struct net_frame *frame);
+enum err node_copy_snapshot(struct worker_lane *k, const struct net_frame *frame);
+enum err node_copy_asked(struct worker_lane *k, const struct net_frame *frame);
+void node_copy_offer(struct worker_lane *k);
+void node_copy_flush(struct worker_lane *k);
+void node_copy_forget_asked(struct worker_lane *k);
+uint32_t node_copy_offers(struct worker_lane *k);
+void node_copy_reset(struct worker_lane *k, bool same);
+void node_copy_forget_rows(struct worker_lane *k); /* What is cached of them. */
 
 /* Chunks of the copy from @first on, @count of them, are no more: those behind move down. */
-void node_copy_shift(struct node_link *k, uint32_t first, uint32_t count);
-void node_feed_shift(struct node_link *k, uint32_t first, uint32_t count);
+void node_copy_shift(struct worker_lane *k, uint32_t first, uint32_t count);
+void node_feed_shift(struct worker_lane *k, uint32_t first, uint32_t count);
 
-/* worker_feed.c: broadcast by trees, as a child. */
+/* worker/feed.c: broadcast by trees, as a child. */
 bool node_feed_tree(const struct node_worker *w);
-enum err node_feed_parent(struct node_link *k, const struct net_frame *frame);
-enum err node_feed_due(struct node_link *k, const struct net_frame *frame);
+enum err node_feed_parent(struct worker_lane *k, const struct net_frame *frame);
+enum err node_feed_due(struct worker_lane *k, const struct net_frame *frame);
 void node_feed_parent_up(struct node_parent *p);
 void node_feed_parent_down(struct node_parent *p, bool lost);
 enum err node_feed_parent_frame(struct node_parent *p, const struct net_frame *frame);
-void node_feed_told(struct node_link *k, uint64_t clock); /* The lane says where it is. */
-void node_feed_progress(struct node_link *k);             /* Something has come. */
-void node_feed_gap(struct node_link *k, uint32_t index);  /* Something has not. */
-void node_feed_reset(struct node_link *k);
+void node_feed_told(struct worker_lane *k, uint64_t clock); /* The lane says where it is. */
+void node_feed_progress(struct worker_lane *k);             /* Something has come. */
+void node_feed_gap(struct worker_lane *k, uint32_t index);  /* Something has not. */
+void node_feed_reset(struct worker_lane *k);
 void node_feed_close(struct node_worker *w);
 void node_feed_timer(struct loop_timer *timer, void *user);
 
-/* worker_relay.c: and as a parent. */
+/* worker/relay.c: and as a parent. */
 MUST_USE enum err node_relay_listen(struct node_worker *w);
 MUST_USE enum err node_relay_came(struct node_worker *w, struct net_peer *peer);
 void node_relay_gone(struct node_child *c);
@@ -376,29 +376,29 @@ enum err node_relay_frame(struct node_child *c, const struct net_frame *frame);
 void node_relay_flush(struct node_child *c);
 void node_relay_flush_all(struct node_worker *w);
 /* What has come goes on to all children in the lane's tree. */
-void node_relay_pass(struct node_link *k, const struct net_frame *frame);
+void node_relay_pass(struct worker_lane *k, const struct net_frame *frame);
 bool node_relay_busy(const struct node_worker *w);
 
-/* worker_read.c */
+/* worker/read.c */
 void node_read_run(struct node_worker *w, struct node_op_state *t);
-enum err node_read_values(struct node_link *k, const struct net_frame *frame);
-enum err node_read_rows(struct node_link *k, const struct net_frame *frame);
-void node_read_again(struct node_link *k);
-void node_read_due(struct node_link *k); /* Ask again what could not be asked before. */
+enum err node_read_values(struct worker_lane *k, const struct net_frame *frame);
+enum err node_read_rows(struct worker_lane *k, const struct net_frame *frame);
+void node_read_again(struct worker_lane *k);
+void node_read_due(struct worker_lane *k); /* Ask again what could not be asked before. */
 void node_read_forget(struct node_worker *w, struct node_op_state *t);
 void node_read_cancel(struct node_worker *w); /* Those that are under way. */
 void node_read_free(struct node_worker *w);
 
-/* worker_push.c */
+/* worker/push.c */
 /* A lane that does not count this clock gets nothing of it. */
-bool node_push_counts(const struct node_worker *w, const struct node_link *k);
+bool node_push_counts(const struct node_worker *w, const struct worker_lane *k);
 struct wire_push node_push_about(struct node_worker *w, uint16_t table, uint32_t chunk,
                                  uint32_t bytes, uint32_t weight); /* Takes the next number. */
 void node_push_run(struct node_worker *w, struct node_op_state *t);
 bool node_push_rest(struct node_worker *w, struct node_op_state *t); /* All of it, if it fits. */
 MUST_USE enum err node_push_flush(struct node_worker *w, uint32_t weight); /* ERR_AGAIN: no room. */
 
-/* worker_sift.c: the same where updates are sifted. */
+/* worker/sift.c: the same where updates are sifted. */
 MUST_USE enum err node_sift_push(struct node_worker *w, uint16_t table, uint32_t chunk,
                                  const float *update, uint32_t weight);
 MUST_USE enum err node_sift_flush(struct node_worker *w, uint32_t weight);

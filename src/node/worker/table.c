@@ -102,7 +102,7 @@ static enum err table_scratch(struct node_worker *w, const struct table_schema *
 static enum err table_reserve(struct node_worker *w, const struct table_schema *schema)
 {
     uint32_t elements = table_chunk_size(schema, 0);
-    uint64_t bytes = table_accum_bytes(elements), count = WORKER_CHUNKS_RESERVED * w->links_count;
+    uint64_t bytes = table_accum_bytes(elements), count = WORKER_CHUNKS_RESERVED * w->lanes_count;
     struct buf_pool_stats stats;
     enum err rc;
 
@@ -139,7 +139,7 @@ static enum err table_fill(struct node_worker *w, uint16_t id, const struct tabl
     t->chunks = table_chunk_count(schema);
     t->pushed = mem_calloc(t->chunks, sizeof(*t->pushed));
     t->pending = mem_calloc(t->chunks, sizeof(*t->pending));
-    t->changed = mem_calloc(w->links_count, sizeof(*t->changed));
+    t->changed = mem_calloc(w->lanes_count, sizeof(*t->changed));
     rc = t->pushed == NULL || t->pending == NULL || t->changed == NULL ? ERR_NOMEM
                                                                        : table_scratch(w, schema);
     if (rc == OK) {
@@ -218,9 +218,9 @@ void node_worker_forget(struct node_worker *w, uint16_t id)
     memmove(w->copies + first, w->copies + first + count,
             (size_t)(w->copies_count - first - count) * sizeof(*w->copies));
     w->copies_count -= count;
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        node_copy_shift(w->links[i], first, count);
-        node_feed_shift(w->links[i], first, count);
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
+        node_copy_shift(w->lanes[i], first, count);
+        node_feed_shift(w->lanes[i], first, count);
     }
 }
 

@@ -38,11 +38,11 @@ void node_worker_over(struct node_worker *w, const char *table, uint64_t clock, 
     }
 }
 
-struct node_link *node_worker_link_of(struct node_worker *w, uint16_t table, uint32_t chunk)
+struct worker_lane *node_worker_lane_of(struct node_worker *w, uint16_t table, uint32_t chunk)
 {
     uint32_t shard = table_chunk_shard(table, chunk, w->site.shards);
 
-    return w->links[shard % w->site.lanes];
+    return w->lanes[shard % w->site.lanes];
 }
 
 void node_worker_progress(struct node_worker *w)
@@ -52,8 +52,8 @@ void node_worker_progress(struct node_worker *w)
 
 bool node_worker_may_compute(const struct node_worker *w, uint64_t clock)
 {
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        const struct node_link *k = w->links[i];
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
+        const struct worker_lane *k = w->lanes[i];
 
         if (k->state != LINK_IN) {
             return false;
@@ -82,7 +82,7 @@ static void worker_up(struct net_peer *peer, bool restarted, void *user)
             net_peer_close(peer, "no memory for another child");
         }
     } else if (worker_kind(who) == PEER_LANE) {
-        node_link_up(who, restarted);
+        worker_lane_up(who, restarted);
     } else if (worker_kind(who) == PEER_PARENT) {
         node_feed_parent_up(who);
     }
@@ -90,7 +90,7 @@ static void worker_up(struct net_peer *peer, bool restarted, void *user)
 
 static void worker_down(struct net_peer *peer, enum err why, const char *text, void *user)
 {
-    struct node_link *k = net_peer_user(peer);
+    struct worker_lane *k = net_peer_user(peer);
 
     (void)why;
     if (k != NULL && worker_kind(k) == PEER_PARENT) {
@@ -104,7 +104,7 @@ static void worker_down(struct net_peer *peer, enum err why, const char *text, v
 
 static void worker_trouble(struct net_peer *peer, enum err why, const char *text, void *user)
 {
-    struct node_link *k = net_peer_user(peer);
+    struct worker_lane *k = net_peer_user(peer);
 
     (void)why;
     (void)user;
@@ -124,7 +124,7 @@ static void worker_lost(struct net_peer *peer, enum err why, const char *text, v
     }
     switch (worker_kind(who)) {
     case PEER_LANE:
-        node_link_lost(who, text);
+        worker_lane_lost(who, text);
         break;
     case PEER_PARENT:
         node_feed_parent_down(who, true);
@@ -153,7 +153,7 @@ static enum err worker_frame(struct net_peer *peer, const struct net_frame *fram
     }
     switch (worker_kind(who)) {
     case PEER_LANE:
-        return node_link_frame(who, frame);
+        return worker_lane_frame(who, frame);
     case PEER_PARENT:
         return node_feed_parent_frame(who, frame);
     case PEER_CHILD:
@@ -164,7 +164,7 @@ static enum err worker_frame(struct net_peer *peer, const struct net_frame *fram
 
 static void worker_acked(struct net_peer *peer, const struct wire_header *header, void *user)
 {
-    struct node_link *k = net_peer_user(peer);
+    struct worker_lane *k = net_peer_user(peer);
 
     (void)user;
     if (k == NULL || worker_kind(k) != PEER_LANE) {
@@ -172,7 +172,7 @@ static void worker_acked(struct net_peer *peer, const struct wire_header *header
     }
     if (header->type == WIRE_PULL || header->type == WIRE_ROWS_PULL) {
         k->pulls_unacked--;
-    } else if (node_link_is_update(header) && header->sequence > k->in_after &&
+    } else if (worker_lane_is_update(header) && header->sequence > k->in_after &&
                header->clock > k->acked_update) {
         k->acked_update = header->clock;
     }
@@ -211,18 +211,18 @@ static void worker_progress(struct loop_task *task, void *user)
     struct list *next;
 
     (void)task;
-    if (!w->site_known && !w->site_asked && w->links[0]->state == LINK_MET) {
-        node_link_ask_site(w->links[0]);
+    if (!w->site_known && !w->site_asked && w->lanes[0]->state == LINK_MET) {
+        worker_lane_ask_site(w->lanes[0]);
     }
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        if (w->links[i]->clock_due != 0) {
-            node_link_say_clock(w->links[i], w->links[i]->clock_due);
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
+        if (w->lanes[i]->clock_due != 0) {
+            worker_lane_say_clock(w->lanes[i], w->lanes[i]->clock_due);
         }
-        node_link_call_due(w->links[i]);
-        node_link_join_due(w->links[i]);
-        node_read_due(w->links[i]);
-        node_link_hurry(w->links[i]);
-        node_copy_flush(w->links[i]);
+        worker_lane_call_due(w->lanes[i]);
+        worker_lane_join_due(w->lanes[i]);
+        node_read_due(w->lanes[i]);
+        worker_lane_hurry(w->lanes[i]);
+        node_copy_flush(w->lanes[i]);
     }
     for (struct list *link = w->tasks.next; link != &w->tasks; link = next) {
         next = link->next;
@@ -282,17 +282,17 @@ static enum err worker_build(struct node_worker *w)
         rc = loop_timer_init(&w->feed_timer, c->loop, node_feed_timer, w);
     }
 
-    w->links = mem_calloc(NODE_LANES_MAX, sizeof(struct node_link *));
-    if (rc == OK && w->links == NULL) {
+    w->lanes = mem_calloc(NODE_LANES_MAX, sizeof(struct worker_lane *));
+    if (rc == OK && w->lanes == NULL) {
         rc = ERR_NOMEM;
     }
     if (rc == OK) {
         rc = net_endpoint_create(&endpoint, &w->endpoint);
     }
     if (rc == OK) {
-        rc = node_link_create(w, 0, &c->first, &w->links[0]);
+        rc = worker_lane_create(w, 0, &c->first, &w->lanes[0]);
     }
-    w->links_count = rc == OK;
+    w->lanes_count = rc == OK;
     return rc;
 }
 
@@ -343,8 +343,8 @@ void node_worker_destroy(struct node_worker *w)
     }
     node_feed_close(w);
     node_relay_close(w);
-    for (uint32_t i = 0; w->links != NULL && i < NODE_LANES_MAX; i++) {
-        node_link_destroy(w->links[i]);
+    for (uint32_t i = 0; w->lanes != NULL && i < NODE_LANES_MAX; i++) {
+        worker_lane_destroy(w->lanes[i]);
     }
     net_endpoint_destroy(w->endpoint);
     loop_task_cancel(&w->wake);
@@ -359,7 +359,7 @@ void node_worker_destroy(struct node_worker *w)
     worker_free_list(&w->tasks);
     worker_free_list(&w->finished);
     worker_free_list(&w->free_tasks);
-    mem_free(w->links);
+    mem_free(w->lanes);
     mem_free(w->scratch);
     mem_free(w->scratch_rows);
     mem_free(w);
@@ -423,7 +423,7 @@ const struct node_sift *node_worker_sift(const struct node_worker *w)
 void node_worker_traffic(const struct node_worker *w, uint32_t lane, uint64_t *sent_out,
                          uint64_t *received_out)
 {
-    const struct node_link *k = lane < w->links_count ? w->links[lane] : NULL;
+    const struct worker_lane *k = lane < w->lanes_count ? w->lanes[lane] : NULL;
     struct net_peer_stats stats = {0};
 
     if (k != NULL && k->peer != NULL) {
@@ -440,7 +440,7 @@ struct node_passed node_worker_passed(const struct node_worker *w)
 
 enum node_standing node_worker_standing(const struct node_worker *w, uint32_t lane)
 {
-    const struct node_link *k = lane < w->links_count ? w->links[lane] : NULL;
+    const struct worker_lane *k = lane < w->lanes_count ? w->lanes[lane] : NULL;
 
     if (k == NULL || !w->want_in || !k->resumable) {
         return NODE_STANDING_NONE;
@@ -456,8 +456,8 @@ int64_t node_worker_away_ns(const struct node_worker *w)
     int64_t now = loop_now_ns(w->config.loop);
     int64_t longest = 0;
 
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        const struct node_link *k = w->links[i];
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
+        const struct worker_lane *k = w->lanes[i];
 
         if ((k->peer == NULL || !net_peer_is_up(k->peer)) && now - k->up_ns > longest) {
             longest = now - k->up_ns;
@@ -486,8 +486,8 @@ bool node_worker_why(struct node_worker *w, char *out, size_t size)
     if (list_empty(&w->tasks)) {
         return false;
     }
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        const struct node_link *k = w->links[i];
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
+        const struct worker_lane *k = w->lanes[i];
         char address[NET_ADDRESS_BYTES];
 
         (void)net_address_format(&k->address, address);
@@ -521,18 +521,18 @@ bool node_worker_why(struct node_worker *w, char *out, size_t size)
             return true;
         }
     }
-    for (uint32_t i = 0; i < w->links_count; i++) {
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
         struct net_peer_stats stats;
 
-        net_peer_stats(w->links[i]->peer, &stats);
+        net_peer_stats(w->lanes[i]->peer, &stats);
         if (stats.unacked_frames > 0) {
             (void)snprintf(out, size, "lane %u has not acknowledged %llu of what was sent to it", i,
                            (unsigned long long)stats.unacked_frames);
             return true;
         }
     }
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        struct list *link = list_first(&w->links[i]->calls);
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
+        struct list *link = list_first(&w->lanes[i]->calls);
 
         if (link != NULL) {
             (void)snprintf(out, size, "lane %u has not answered operation %u", i,

@@ -13,7 +13,7 @@
 
 enum { LAB_PORT = 7400, LAB_NS_BYTES = 64, LAB_HOSTS_MAX = 250, LAB_ORDER_BYTES = 256 };
 
-struct lab_host {
+struct lab_backend_host {
     char address[64];
     char ns[LAB_NS_BYTES]; /* The way in. */
 };
@@ -27,8 +27,8 @@ struct lab_heal {
 
 struct lab_ground {
     struct run_child keeper;
-    struct lab_host *hosts; /* Of servers, then of workers. */
-    uint32_t *counts;       /* By region. */
+    struct lab_backend_host *hosts; /* Of servers, then of workers. */
+    uint32_t *counts;               /* By region. */
     struct lab_heal *heals;
     uint32_t heals_count;
     uint32_t heals_room;
@@ -58,7 +58,7 @@ static const struct live_member *lab_member(const struct live *l, uint32_t i)
     return i < l->f->servers_count ? &l->servers[i] : &l->workers[i - l->f->servers_count];
 }
 
-static struct lab_host *lab_host_of(const struct live_member *m)
+static struct lab_backend_host *lab_host_of(const struct live_member *m)
 {
     const struct live *l = m->live;
 

@@ -61,7 +61,7 @@ static void test_sites_are_joined_as_the_map_says_at_the_slower_rate(void **stat
     assert_true(west->central && !west->shared);
     assert_int_equal(west->links_count, 4); /* West to east is one way. */
     for (uint32_t i = 0; i < west->links_count; i++) {
-        const struct node_link *l = &west->links[i];
+        const struct site_link *l = &west->links[i];
         bool first = l->a < l->b;
         uint32_t low = first ? l->a : l->b, high = first ? l->b : l->a;
 

@@ -1,5 +1,5 @@
 /* Run files: every key, every default, printing as reading backwards, files and limits. The wrong
- * ones are in file_wrong_test.c. */
+ * ones are in file/wrong_test.c. */
 
 #include "run/file/file.h"
 

@@ -1,5 +1,5 @@
 /* Run files with several sites: every key, both forms of members, layouts, printing as reading
- * backwards. The wrong ones are in file_wrong_test.c. */
+ * backwards. The wrong ones are in file/wrong_test.c. */
 
 #include "run/file/file.h"
 #include "run/testing.h"

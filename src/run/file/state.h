@@ -38,7 +38,7 @@ enum err file_fail_at(const struct file_reader *r, enum err rc, struct topo_plac
 /* What is at @path, or NULL. */
 const struct run_yaml *file_find(const struct file_reader *r, const char *path);
 
-/* What is at @path if it is there, within its limits; else @fallback (file_value.c). @value holds
+/* What is at @path if it is there, within its limits; else @fallback (file/value.c). @value holds
  * what was read of it. */
 MUST_USE enum err file_whole(const struct file_reader *r, const char *path, uint64_t *value,
                              uint64_t fallback, uint64_t least, uint64_t most);
@@ -61,7 +61,7 @@ MUST_USE enum err file_name(const struct file_reader *r, const char *path, const
 MUST_USE enum err file_region(const struct file_reader *r, const char *path, const char *name,
                               uint32_t *index_out);
 
-/* Check the tree against the schema (file_schema.c): keys, kinds, numbers, choices. */
+/* Check the tree against the schema (file/schema.c): keys, kinds, numbers, choices. */
 MUST_USE enum err file_check(const struct file_reader *r);
 
 /* The same for the lists of servers and of workers of a site, which may be numbers instead. */
@@ -78,57 +78,57 @@ MUST_USE enum err file_check_converged(const struct file_reader *r, const struct
  * a defect of the check, which tests and fuzzing look for. */
 MUST_USE enum err file_load(struct file_reader *r);
 
-/* The topology: a path or a mapping (file_topology.c). */
+/* The topology: a path or a mapping (file/topology.c). */
 MUST_USE enum err file_topology(struct file_reader *r);
 
-/* The rates that this run has, of those of the topology (file_links.c). */
+/* The rates that this run has, of those of the topology (file/links.c). */
 MUST_USE enum err file_links(struct file_reader *r);
 
 /* @rate times @factor; false: that is no rate. */
 MUST_USE bool file_links_rate(uint64_t *rate, double factor);
 
-/* Defaults, limits, and what has to go together (file_fill.c). */
+/* Defaults, limits, and what has to go together (file/fill.c). */
 MUST_USE enum err file_fill(struct file_reader *r);
 
-/* The name of a server, once its line is known: @entry is its path (file_fill.c). */
+/* The name of a server, once its line is known: @entry is its path (file/fill.c). */
 MUST_USE enum err file_server_name(struct file_reader *r, const char *entry, uint32_t index,
                                    const char *made);
 
 /* The sites of the file, with their servers and workers, and how they are laid out
- * (file_sites.c). */
+ * (file/sites.c). */
 MUST_USE enum err file_sites(struct file_reader *r);
 
-/* Where members are in their racks, once all are known (file_rack.c). */
+/* Where members are in their racks, once all are known (file/rack.c). */
 MUST_USE enum err file_racks(const struct file_reader *r);
 
-/* How updates come together, once links are known (file_sync.c). */
+/* How updates come together, once links are known (file/sync.c). */
 MUST_USE enum err file_sync(struct file_reader *r);
 
-/* When it is over (file_stop.c). */
+/* When it is over (file/stop.c). */
 MUST_USE enum err file_stop(struct file_reader *r);
 
-/* The class of the run's machines, and how sites share, and money (file_between.c). */
+/* The class of the run's machines, and how sites share, and money (file/between.c). */
 MUST_USE enum err file_machine(struct file_reader *r);
 MUST_USE enum err file_between(struct file_reader *r);
 
-/* Of that only how sites share, once .parts are known; and how it is printed (file_print.c). */
+/* Of that only how sites share, once .parts are known; and how it is printed (file/print.c). */
 MUST_USE enum err file_between_terms(struct file_reader *r);
 void file_print_between(const struct run_file *f, double factor, struct text *out);
 
 /* A site of that name among .parts, for what is at @node; also by its region if @regions
- * (file_between.c). */
+ * (file/between.c). */
 MUST_USE enum err file_between_site(const struct file_reader *r, const struct run_yaml *node,
                                     const char *path, bool regions, uint32_t *index_out);
 
 /* What belongs to preset central, and the links between sites; and how it is printed, with rates
- * times @factor (file_central.c). */
+ * times @factor (file/central.c). */
 MUST_USE enum err file_central(struct file_reader *r);
 void file_print_central(const struct run_file *f, double factor, struct text *out);
 
-/* Other people's traffic (file_background.c), once members and regions are known. */
+/* Other people's traffic (file/background.c), once members and regions are known. */
 MUST_USE enum err file_backgrounds(struct file_reader *r);
 
-/* The lines of "faults" (file_fault.c), once members and regions are known. */
+/* The lines of "faults" (file/fault.c), once members and regions are known. */
 MUST_USE enum err file_faults(struct file_reader *r);
 
 #endif

@@ -25,7 +25,7 @@ struct home {
 static void *home_main(void *user)
 {
     struct home *h = user;
-    struct testing_site t;
+    struct node_testing_site t;
 
     testing_site_init(&t, &h->site);
     for (uint32_t i = 0; i < h->site.lanes; i++) {

@@ -134,10 +134,10 @@ bool live_move(struct live *l, struct live_member *who);
 void live_ground_ready(struct live *l); /* Servers may start. */
 void live_ground_over(struct live *l);  /* The last. */
 
-/* live_said.c: a line of a member. */
+/* live/said.c: a line of a member. */
 void live_said(struct live_member *m, const json_t *event);
 
-/* live_sites.c */
+/* live/sites.c */
 MUST_USE enum err live_sites_open(struct live *l);
 void live_sites_close(struct live *l);
 /* Tell the servers of each site of the others: a file for each. */
@@ -151,11 +151,11 @@ const struct run_share *live_sites_shares(struct live *l);
 struct node_sift_totals live_sites_sifted(const struct live *l); /* As lanes said it last. */
 void live_sites_waits(const struct live *l, char *out, size_t size);
 
-/* live_look.c */
+/* live/look.c */
 void live_row(const struct run_row *row, void *user);
 void live_paint(struct live *l, struct run_picture *out);
 
-/* live_member.c: start it; an error is of this machine. What it says comes to live_said(), its end
+/* live/member.c: start it; an error is of this machine. What it says comes to live_said(), its end
  * to live_died(), after all that it said. */
 MUST_USE enum err live_open_members(struct live *l);
 MUST_USE enum err live_start(struct live_member *m);
@@ -164,12 +164,12 @@ void live_signal(struct live_member *m, int signum);
 void live_release(struct live_member *m); /* With its process, if there is one. */
 struct live_member *live_find(struct live *l, const char *name); /* NULL: nobody. */
 
-/* live_fault.c */
+/* live/fault.c */
 MUST_USE enum err live_open_faults(struct live *l);
 void live_begin_faults(struct live *l);
 void live_close_faults(struct live *l);
 
-/* live_background.c: opened with the rest; its processes start when the ground is ready, its phases
+/* live/background.c: opened with the rest; its processes start when the ground is ready, its phases
  * begin with the training, and end with it. Bytes are as at full size. */
 MUST_USE enum err live_background_open(struct live *l);
 void live_background_start(struct live *l);
@@ -178,7 +178,7 @@ void live_background_end(struct live *l);
 void live_background_close(struct live *l);
 uint64_t live_background_bytes(const struct live *l);
 
-/* live_args.c: the command of a member. */
+/* live/args.c: the command of a member. */
 struct live_args {
     char *items[LIVE_ARGS_MAX + 1];
     uint32_t count;

@@ -17,7 +17,7 @@ enum {
     PAGE_ROWS = 2000, /* Of a table, whatever the network. */
 };
 
-struct page {
+struct plan_page {
     const struct run_plan_page *p;
     const struct topo_graph *g;
     const struct plan_place_answer *a;
@@ -37,13 +37,13 @@ static struct text *words(struct words *w)
     return &w->text;
 }
 
-static const char *page_name(const struct page *g, uint32_t node)
+static const char *page_name(const struct plan_page *g, uint32_t node)
 {
     return run_plan_name(g->g, g->p->names, node);
 }
 
 /* A value of the goal. */
-static void page_value(const struct page *g, double value, struct text *out)
+static void page_value(const struct plan_page *g, double value, struct text *out)
 {
     if (g->p->problem->goal == PLAN_PLACE_DOLLARS) {
         run_page_usd(out, value);
@@ -60,7 +60,7 @@ static double page_gap(const struct plan_place_answer *a)
 /* The heading. */
 
 /* With fewer paths than there are, a proof is one for these only. */
-static void page_proof(const struct page *g, struct text *t)
+static void page_proof(const struct plan_page *g, struct text *t)
 {
     const struct plan_place_answer *a = g->a;
     struct words with;
@@ -81,7 +81,7 @@ static void page_proof(const struct page *g, struct text *t)
     }
 }
 
-static void page_sentence(const struct page *g, struct text *t)
+static void page_sentence(const struct plan_page *g, struct text *t)
 {
     const struct plan_place_problem *p = g->p->problem;
     const struct plan_place_answer *a = g->a;
@@ -100,7 +100,7 @@ static void page_sentence(const struct page *g, struct text *t)
                     : " Relays pass on what comes while it comes (model pipelined).");
 }
 
-static void page_head(const struct page *g, struct text *out)
+static void page_head(const struct plan_page *g, struct text *out)
 {
     const struct plan_place_effort *e = g->p->effort;
     struct words w;
@@ -135,7 +135,7 @@ static void page_less(double time, double than, struct text *out)
     text_add(out, part >= 0 ? " less" : " more");
 }
 
-static uint32_t page_fullest(const struct page *g)
+static uint32_t page_fullest(const struct plan_page *g)
 {
     uint32_t best = 0;
 
@@ -145,7 +145,7 @@ static uint32_t page_fullest(const struct page *g)
     return best;
 }
 
-static void page_tiles(const struct page *g, struct text *out)
+static void page_tiles(const struct plan_page *g, struct text *out)
 {
     const struct plan_place_baselines *b = &g->a->baselines;
     const struct topo_edge *full = &g->g->edges[page_fullest(g)];
@@ -176,7 +176,7 @@ static void page_tiles(const struct page *g, struct text *out)
 
 /* Flows. */
 
-static void page_flow(const struct page *g, uint32_t flow, struct text *out)
+static void page_flow(const struct plan_page *g, uint32_t flow, struct text *out)
 {
     const struct plan_place_flow *f = &g->a->flows[flow];
     const char *colour = run_plan_map_flow(g->a, flow);
@@ -193,7 +193,7 @@ static void page_flow(const struct page *g, uint32_t flow, struct text *out)
               f->mbps);
 }
 
-static void page_flows(const struct page *g, struct text *out)
+static void page_flows(const struct plan_page *g, struct text *out)
 {
     text_addf(out,
               "<h2>Flows</h2>\n<p class=\"soft\">One from each region that has workers, by one "
@@ -213,7 +213,7 @@ static void page_flows(const struct page *g, struct text *out)
 
 /* Candidates. */
 
-static void page_candidate_words(const struct page *g, const struct plan_place_candidate *c,
+static void page_candidate_words(const struct plan_page *g, const struct plan_place_candidate *c,
                                  struct text *t)
 {
     if (c->proven) {
@@ -230,7 +230,7 @@ static void page_candidate_words(const struct page *g, const struct plan_place_c
     }
 }
 
-static void page_candidate(const struct page *g, uint32_t rank, double most, struct text *out)
+static void page_candidate(const struct plan_page *g, uint32_t rank, double most, struct text *out)
 {
     const struct plan_place_candidate *c = &g->a->candidates[g->order[rank]];
     double bound = c->proven ? c->value : fmin(c->bound, c->value);
@@ -253,7 +253,7 @@ static void page_candidate(const struct page *g, uint32_t rank, double most, str
     text_add(out, "</div>\n");
 }
 
-static void page_candidates(const struct page *g, struct text *out)
+static void page_candidates(const struct plan_page *g, struct text *out)
 {
     static const char *const names[] = {"no plan has less", "up to the best that was found",
                                         "ruled out by its bound"};
@@ -283,7 +283,7 @@ static void page_candidates(const struct page *g, struct text *out)
 
 /* Baselines. */
 
-static void page_baseline(const struct page *g, const char *name, double time, double most,
+static void page_baseline(const struct plan_page *g, const char *name, double time, double most,
                           const char *more, struct text *out)
 {
     struct run_svg_part part = {.size = time,
@@ -301,14 +301,14 @@ static void page_baseline(const struct page *g, const char *name, double time, d
 }
 
 /* What the plan saves of it, and what else is known. */
-static void page_against(const struct page *g, double time, const char *what, struct words *w)
+static void page_against(const struct plan_page *g, double time, const char *what, struct words *w)
 {
     text_add(words(w), "the plan takes ");
     page_less(g->a->time_s, time, &w->text);
     text_addf(&w->text, "; %s", what);
 }
 
-static void page_baselines(const struct page *g, struct text *out)
+static void page_baselines(const struct plan_page *g, struct text *out)
 {
     const struct plan_place_baselines *b = &g->a->baselines;
     bool all = g->p->problem->server == PLAN_PLACE_NOWHERE;
@@ -353,7 +353,7 @@ static int page_load_compare(const void *a, const void *b)
                               : (x->edge > y->edge) - (x->edge < y->edge);
 }
 
-static void page_link(const struct page *g, const struct page_load *l, struct text *out)
+static void page_link(const struct plan_page *g, const struct page_load *l, struct text *out)
 {
     const struct topo_edge *e = &g->g->edges[l->edge];
     struct run_svg_part part = {.size = l->load, .style = "b0"};
@@ -370,7 +370,7 @@ static void page_link(const struct page *g, const struct page_load *l, struct te
     text_addf(out, "</td><td class=\"n\">%s</td></tr>\n", said.chars);
 }
 
-static enum err page_links(const struct page *g, struct text *out)
+static enum err page_links(const struct plan_page *g, struct text *out)
 {
     static const char head[] = "<div class=\"scroll\"><table class=\"links\"><tr><th>link</th>"
                                "<th class=\"n\">Mbit/s</th><th class=\"n\">used</th><th></th>"
@@ -408,7 +408,7 @@ static enum err page_links(const struct page *g, struct text *out)
 
 /* Notes. */
 
-static void page_notes(const struct page *g, struct text *out)
+static void page_notes(const struct plan_page *g, struct text *out)
 {
     const struct plan_place_problem *p = g->p->problem;
 
@@ -438,7 +438,7 @@ static void page_notes(const struct page *g, struct text *out)
                   ", without scripts, from one plan. docs/PLAN.md has the model.</footer>\n");
 }
 
-static enum err page_all(struct page *g, struct text *out)
+static enum err page_all(struct plan_page *g, struct text *out)
 {
     const struct run_plan_map map = {.id = "map",
                                      .title = "The network, the server and the flows",
@@ -469,7 +469,7 @@ static enum err page_all(struct page *g, struct text *out)
 
 enum err run_plan_page(const struct run_plan_page *p, struct text *out)
 {
-    struct page g = {.p = p, .g = p->problem->graph, .a = p->answer};
+    struct plan_page g = {.p = p, .g = p->problem->graph, .a = p->answer};
     enum err rc = run_plan_rank(p->answer, &g.order, &g.ranked);
 
     rc = rc == OK ? run_plan_loads(p->problem, p->answer, &g.load) : rc;

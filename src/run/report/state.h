@@ -26,16 +26,16 @@ static inline struct text *report_words(struct report_words *w)
 const char *report_objective(const struct run_reading *r);
 bool report_rising(const struct run_reading *r);
 
-/* report_curves.c: the objective against all that can be measured, and what happened. */
+/* report/curves.c: the objective against all that can be measured, and what happened. */
 MUST_USE enum err report_curves(const struct run_reading *r, struct text *out);
 
-/* report_links.c: bytes between regions, and how full the links were. */
+/* report/links.c: bytes between regions, and how full the links were. */
 void report_links(const struct run_reading *r, struct text *out);
 
-/* report_sites.c: where each site's time and money went. */
+/* report/sites.c: where each site's time and money went. */
 void report_sites(const struct run_reading *r, struct text *out);
 
-/* report_events.c: what happened, as marks and as a table. */
+/* report/events.c: what happened, as marks and as a table. */
 enum { REPORT_MARKS_MAX = 200, REPORT_LANES = 4, REPORT_MARK_BYTES = 160 };
 
 struct report_marks {

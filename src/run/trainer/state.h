@@ -90,7 +90,7 @@ void run_trainer_starved(struct run_trainer *t);
 /* An operation that counts as under way until it is done. */
 struct node_op *run_trainer_op(struct run_trainer *t, uint32_t index);
 
-/* trainer_data.c: what the job sees and writes. */
+/* trainer/data.c: what the job sees and writes. */
 MUST_USE enum err run_trainer_schemas(struct run_trainer *t, struct err_text *text);
 void run_trainer_free_tables(struct run_trainer *t);
 MUST_USE enum err run_trainer_open_recorder(struct run_trainer *t, struct err_text *text);
@@ -101,7 +101,7 @@ void run_trainer_survey(struct run_trainer *t); /* All of every table, for an ev
 void run_trainer_send(struct run_trainer *t);   /* One table after the other. */
 void run_trainer_sent(struct run_trainer *t);   /* One of them is done. */
 
-/* trainer_report.c: tell lane 0 how it goes, and hear when it is over. */
+/* trainer/report.c: tell lane 0 how it goes, and hear when it is over. */
 void run_trainer_report(struct run_trainer *t);       /* What is due, if it can be sent. */
 void run_trainer_report_clock(struct run_trainer *t); /* Prepare it: the clock that ended, */
 void run_trainer_report_score(struct run_trainer *t); /* and what it was judged. */

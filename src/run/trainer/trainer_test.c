@@ -142,7 +142,7 @@ static const struct app_ops counting_ops = {
 
 /* One worker and its trainer. */
 struct bench {
-    struct testing_site site;
+    struct node_testing_site site;
     struct counting job;
     struct run_trainer *trainer;
     char dir[32]; /* Of its state; empty: it is not kept. */

@@ -36,7 +36,7 @@ void updates_file_close(struct updates_file *f); /* May be closed already. */
 MUST_USE enum err updates_file_next(struct updates_file *f, uint64_t every, struct updates_row *row,
                                     bool *got_out, struct err_text *text);
 
-/* updates_json.c: the same for lines. */
+/* updates/json.c: the same for lines. */
 MUST_USE enum err updates_json_next(struct updates_file *f, uint64_t every, struct updates_row *row,
                                     bool *got_out, struct err_text *text);
 
@@ -44,7 +44,7 @@ MUST_USE enum err updates_json_next(struct updates_file *f, uint64_t every, stru
 MUST_USE enum err updates_row_reserve(struct updates_row *row, uint64_t elements,
                                       struct err_text *text);
 
-/* updates_meta.c: what an updates.json says; ERR_NOT_FOUND without @text: there is none. */
+/* updates/meta.c: what an updates.json says; ERR_NOT_FOUND without @text: there is none. */
 struct updates_meta {
     uint64_t every;
     uint32_t count;

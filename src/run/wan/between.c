@@ -12,7 +12,7 @@ struct run_betweens {
     struct node_between *each;
     struct node_other_site *others; /* count - 1 of each. */
     struct node_hubs *hubs;         /* The same for all, as are */
-    struct node_link *links;        /* these. */
+    struct site_link *links;        /* these. */
     struct codec_filter filter;     /* Likewise. */
     struct run_library *library;    /* NULL: none is needed. */
 };

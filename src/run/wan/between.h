@@ -30,7 +30,7 @@ uint64_t run_between_budget(const struct run_file *f, uint32_t site);
 
 /* What a site is told of rounds around a centre (between_central.c); @links have room for all of
  * the file's. By how much this run's rates differ from those of plans. */
-void run_between_central(const struct run_file *f, uint32_t site, struct node_link *links,
+void run_between_central(const struct run_file *f, uint32_t site, struct site_link *links,
                          struct node_between *out);
 double run_between_factor(const struct run_file *f);
 

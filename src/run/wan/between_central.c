@@ -66,13 +66,13 @@ static void central_plan(const struct run_file *f, struct node_plan *plan)
     }
 }
 
-void run_between_central(const struct run_file *f, uint32_t site, struct node_link *links,
+void run_between_central(const struct run_file *f, uint32_t site, struct site_link *links,
                          struct node_between *out)
 {
     const struct run_central *c = &f->between.central;
 
     for (uint32_t i = 0; i < c->joins_count; i++) {
-        links[i] = (struct node_link){.a = central_number(f, c->joins[i].a),
+        links[i] = (struct site_link){.a = central_number(f, c->joins[i].a),
                                       .b = central_number(f, c->joins[i].b),
                                       .bytes_per_s = c->joins[i].bytes_per_s};
     }

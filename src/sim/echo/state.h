@@ -65,13 +65,13 @@ struct sim_echo {
     char verdict[256];
 };
 
-/* echo_server.c, echo_client.c */
+/* echo/server.c, echo/client.c */
 MUST_USE enum err echo_server_start(struct sim_host *host, void *user);
 MUST_USE enum err echo_client_start(struct sim_host *host, void *user);
 void echo_server_stop(struct sim_host *host, void *user);
 void echo_node_stop(struct sim_host *host, void *user);
 
-/* echo_server.c: what they share. Builds pool and transport. */
+/* echo/server.c: what they share. Builds pool and transport. */
 MUST_USE enum err echo_node_open(struct echo_node *n);
 
 /* The sum of a payload of whole numbers, exactly; false if it is none. */
@@ -79,7 +79,7 @@ bool echo_value(const uint8_t *payload, uint32_t bytes, uint64_t *value_out);
 
 struct echo_node *echo_find_client(struct sim_echo *e, const char *name);
 
-/* echo_client.c: tell the witness what the client has learned since. */
+/* echo/client.c: tell the witness what the client has learned since. */
 void echo_client_observe(struct echo_node *n);
 
 #endif

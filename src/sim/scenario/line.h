@@ -43,7 +43,7 @@ enum err scenario_node_begin(struct scenario_line *l, struct scenario_node *n);
 void scenario_node_add(struct sim_scenario *s, const struct scenario_node *n);
 const struct scenario_node *scenario_find(const struct sim_scenario *s, const char *name);
 
-/* scenario_site.c: statements of sites. */
+/* scenario/site.c: statements of sites. */
 
 enum err scenario_do_site(struct scenario_line *l);
 enum err scenario_do_worker(struct scenario_line *l);

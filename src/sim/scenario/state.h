@@ -105,7 +105,7 @@ enum err scenario_places(const struct sim_scenario *s, struct sim_world *w);
 /* Traffic and price of each link. */
 enum err scenario_report_links(struct sim_world *w, struct sim_scenario_result *out);
 
-/* scenario_drill.c: run a site. */
+/* scenario/drill.c: run a site. */
 enum err scenario_drill(const struct sim_scenario *s, const struct sim_scenario_options *options,
                         struct sim_scenario_result *out, struct err_text *text);
 

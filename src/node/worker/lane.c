@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void link_dial(struct node_link *k)
+static void lane_dial(struct worker_lane *k)
 {
     struct node_worker *w = k->worker;
 
@@ -25,16 +25,16 @@ static void link_dial(struct node_link *k)
     }
 }
 
-static void link_redial(struct loop_timer *timer, void *user)
+static void lane_redial(struct loop_timer *timer, void *user)
 {
     (void)timer;
-    link_dial(user);
+    lane_dial(user);
 }
 
-enum err node_link_create(struct node_worker *w, uint32_t number, const struct net_address *address,
-                          struct node_link **out)
+enum err worker_lane_create(struct node_worker *w, uint32_t number,
+                            const struct net_address *address, struct worker_lane **out)
 {
-    struct node_link *k = mem_zalloc(sizeof(*k));
+    struct worker_lane *k = mem_zalloc(sizeof(*k));
     enum err rc;
 
     if (k == NULL) {
@@ -49,24 +49,24 @@ enum err node_link_create(struct node_worker *w, uint32_t number, const struct n
     k->risk_first = UINT64_MAX;
     k->restored = UINT64_MAX;
     k->up_ns = loop_now_ns(w->config.loop);
-    rc = loop_timer_init(&k->redial, w->config.loop, link_redial, k);
+    rc = loop_timer_init(&k->redial, w->config.loop, lane_redial, k);
     if (rc != OK) {
         mem_free(k);
         return rc;
     }
-    link_dial(k);
+    lane_dial(k);
     *out = k;
     return OK;
 }
 
-static void link_call_free(struct node_call *call)
+static void lane_call_free(struct node_call *call)
 {
     list_remove(&call->link);
     json_decref(call->fields);
     mem_free(call);
 }
 
-void node_link_destroy(struct node_link *k)
+void worker_lane_destroy(struct worker_lane *k)
 {
     struct list *link;
 
@@ -74,7 +74,7 @@ void node_link_destroy(struct node_link *k)
         return;
     }
     while ((link = list_first(&k->calls)) != NULL) {
-        link_call_free(LIST_ENTRY(link, struct node_call, link));
+        lane_call_free(LIST_ENTRY(link, struct node_call, link));
     }
     while ((link = list_first(&k->requests)) != NULL) {
         list_remove(link);
@@ -90,9 +90,9 @@ void node_link_destroy(struct node_link *k)
 
 /* Calls. */
 
-static void link_call_send(struct node_call *call)
+static void lane_call_send(struct node_call *call)
 {
-    struct node_link *k = call->on;
+    struct worker_lane *k = call->on;
 
     if (k->peer == NULL || k->state == LINK_AWAY) {
         return; /* It is made when the lane is there. */
@@ -106,21 +106,21 @@ static void link_call_send(struct node_call *call)
     }
 }
 
-void node_link_call_due(struct node_link *k)
+void worker_lane_call_due(struct worker_lane *k)
 {
     LIST_FOREACH (link, &k->calls) {
         struct node_call *call = LIST_ENTRY(link, struct node_call, link);
 
         if (!call->sent) {
-            link_call_send(call);
+            lane_call_send(call);
         }
     }
 }
 
-enum err node_link_call(struct node_link *k, uint16_t operation, json_t *fields,
-                        void (*answered)(struct node_call *call, enum err rc, const json_t *fields,
-                                         const struct err_text *text),
-                        void *user)
+enum err worker_lane_call(struct worker_lane *k, uint16_t operation, json_t *fields,
+                          void (*answered)(struct node_call *call, enum err rc,
+                                           const json_t *fields, const struct err_text *text),
+                          void *user)
 {
     struct node_call *call = mem_zalloc(sizeof(*call));
 
@@ -137,11 +137,11 @@ enum err node_link_call(struct node_link *k, uint16_t operation, json_t *fields,
                                .user = user};
     list_init(&call->link);
     list_push_back(&k->calls, &call->link);
-    link_call_send(call);
+    lane_call_send(call);
     return OK;
 }
 
-static enum err link_answer(struct node_link *k, const struct net_frame *frame)
+static enum err lane_answer(struct worker_lane *k, const struct net_frame *frame)
 {
     struct err_text text = {{0}};
     struct list *next;
@@ -160,7 +160,7 @@ static enum err link_answer(struct node_link *k, const struct net_frame *frame)
         if (call->number == number && (call->operation | NODE_ANSWER) == operation) {
             list_remove(&call->link);
             call->answered(call, node_control_error(fields, &text), fields, &text);
-            link_call_free(call);
+            lane_call_free(call);
             break;
         }
     }
@@ -168,7 +168,7 @@ static enum err link_answer(struct node_link *k, const struct net_frame *frame)
     return OK;
 }
 
-static void link_forget_join(struct node_link *k)
+static void lane_forget_join(struct worker_lane *k)
 {
     struct list *next;
 
@@ -177,45 +177,45 @@ static void link_forget_join(struct node_link *k)
 
         next = link->next;
         if (call->operation == NODE_OP_JOIN) {
-            link_call_free(call);
+            lane_call_free(call);
         }
     }
 }
 
 /* Calls that were under way when the server lost its memory. Joining is made anew. */
-static void link_calls_again(struct node_link *k)
+static void lane_calls_again(struct worker_lane *k)
 {
-    link_forget_join(k);
+    lane_forget_join(k);
     LIST_FOREACH (link, &k->calls) {
         struct node_call *call = LIST_ENTRY(link, struct node_call, link);
 
         call->sent = false;
-        link_call_send(call);
+        lane_call_send(call);
     }
 }
 
 /* The site. */
 
-/* Links to the other lanes; those that are there already stay. */
-static enum err link_site_lanes(struct node_worker *w, const json_t *fields)
+/* Sessions with the other lanes; those that are there already stay. */
+static enum err lane_site_lanes(struct node_worker *w, const json_t *fields)
 {
     const json_t *addresses = json_object_get(fields, "addresses");
     enum err rc = json_array_size(addresses) == w->site.lanes ? OK : ERR_MALFORMED;
 
-    for (uint32_t i = w->links_count; i < w->site.lanes && rc == OK; i++) {
+    for (uint32_t i = w->lanes_count; i < w->site.lanes && rc == OK; i++) {
         const char *text = json_string_value(json_array_get(addresses, i));
         struct net_address address;
 
         rc = text == NULL ? ERR_MALFORMED : net_address_parse(text, &address, NULL);
         if (rc == OK) {
-            rc = node_link_create(w, i, &address, &w->links[i]);
+            rc = worker_lane_create(w, i, &address, &w->lanes[i]);
         }
-        w->links_count += rc == OK;
+        w->lanes_count += rc == OK;
     }
     return rc;
 }
 
-static void link_site_known(struct node_call *call, enum err rc, const json_t *fields,
+static void lane_site_known(struct node_call *call, enum err rc, const json_t *fields,
                             const struct err_text *text)
 {
     struct node_worker *w = call->on->worker;
@@ -239,7 +239,7 @@ static void link_site_known(struct node_call *call, enum err rc, const json_t *f
         if (rc == OK) {
             w->begun = json_is_true(json_object_get(fields, "begun"));
             w->rank = (uint32_t)rank;
-            rc = link_site_lanes(w, fields);
+            rc = lane_site_lanes(w, fields);
         }
         w->site_known = rc == OK;
         text = NULL;
@@ -259,12 +259,12 @@ static void link_site_known(struct node_call *call, enum err rc, const json_t *f
         }
     }
     if (w->site_known && w->want_in) {
-        node_link_join(w->links[0], false);
+        worker_lane_join(w->lanes[0], false);
     }
     node_worker_progress(w);
 }
 
-void node_link_ask_site(struct node_link *k)
+void worker_lane_ask_site(struct worker_lane *k)
 {
     struct node_worker *w = k->worker;
     json_t *fields = json_object();
@@ -273,7 +273,7 @@ void node_link_ask_site(struct node_link *k)
         (void)json_object_set_new(fields, "rank", json_integer(w->config.rank));
     }
     w->site_asked = true;
-    if (node_link_call(k, NODE_OP_SITE, fields, link_site_known, NULL) != OK) {
+    if (worker_lane_call(k, NODE_OP_SITE, fields, lane_site_known, NULL) != OK) {
         w->site_asked = false;
         node_worker_notice(w, "no memory to ask for the site");
         loop_timer_start_in(&w->poll, (int64_t)WORKER_POLL_MS * 1000000); /* Again then. */
@@ -281,7 +281,7 @@ void node_link_ask_site(struct node_link *k)
 }
 
 /* After lane 0 restarted it must learn ranks again; its answer changes nothing. */
-static void link_site_again(struct node_call *call, enum err rc, const json_t *fields,
+static void lane_site_again(struct node_call *call, enum err rc, const json_t *fields,
                             const struct err_text *text)
 {
     (void)call;
@@ -293,7 +293,7 @@ static void link_site_again(struct node_call *call, enum err rc, const json_t *f
 /* Joining. */
 
 /* Nothing can go on without that lane. */
-static void link_refused(struct node_link *k, enum err rc, const char *text)
+static void lane_refused(struct worker_lane *k, enum err rc, const char *text)
 {
     struct node_worker *w = k->worker;
     struct list *next;
@@ -306,23 +306,23 @@ static void link_refused(struct node_link *k, enum err rc, const char *text)
     }
 }
 
-bool node_link_is_update(const struct wire_header *header)
+bool worker_lane_is_update(const struct wire_header *header)
 {
     return header->type == WIRE_PUSH || header->type == WIRE_ROWS_PUSH;
 }
 
 /* Updates and ends of clocks: what a worker loses if it gives them up. */
-static bool link_is_update(const struct wire_header *header)
+static bool lane_is_update(const struct wire_header *header)
 {
-    return node_link_is_update(header) || header->type == WIRE_CLOCK;
+    return worker_lane_is_update(header) || header->type == WIRE_CLOCK;
 }
 
 /* The worker will join anew: what was not acknowledged until now may be lost, and what it sends
  * before it is admitted. */
-static void link_give_up(struct node_link *k)
+static void lane_give_up(struct worker_lane *k)
 {
     const struct node_worker *w = k->worker;
-    uint64_t first = net_peer_unacked_clock_min(k->peer, k->asked_after, link_is_update);
+    uint64_t first = net_peer_unacked_clock_min(k->peer, k->asked_after, lane_is_update);
 
     if (w->in) {
         first = w->clock < first ? w->clock : first;
@@ -330,7 +330,7 @@ static void link_give_up(struct node_link *k)
     }
 }
 
-static void link_lost_from(struct node_link *k, uint64_t clock)
+static void lane_lost_from(struct worker_lane *k, uint64_t clock)
 {
     struct node_worker *w = k->worker;
 
@@ -349,7 +349,7 @@ static void link_lost_from(struct node_link *k, uint64_t clock)
 
 /* An answer to join. A lane that is another process than the one that admitted this worker last
  * may have less than that one had acknowledged. */
-static void link_restored(struct node_link *k, uint64_t restored)
+static void lane_restored(struct worker_lane *k, uint64_t restored)
 {
     if (k->incarnation != 0 && k->incarnation != net_peer_incarnation(k->peer) &&
         restored < k->restored) {
@@ -358,26 +358,26 @@ static void link_restored(struct node_link *k, uint64_t restored)
 }
 
 /* Is in: what had been acknowledged and is gone is lost. */
-static void link_lost_acked(struct node_link *k)
+static void lane_lost_acked(struct worker_lane *k)
 {
     if (k->restored < k->acked_update) {
-        link_lost_from(k, k->restored < k->entry ? k->entry : k->restored + 1);
+        lane_lost_from(k, k->restored < k->entry ? k->entry : k->restored + 1);
     }
     k->restored = UINT64_MAX;
 }
 
-void node_link_left(struct node_link *k, const json_t *answer)
+void worker_lane_left(struct worker_lane *k, const json_t *answer)
 {
     uint64_t restored;
 
     if (node_json_u64(answer, "restored", INT64_MAX, UINT64_MAX, &restored)) {
-        link_restored(k, restored);
-        link_lost_acked(k);
+        lane_restored(k, restored);
+        lane_lost_acked(k);
     }
 }
 
 /* Admitted anew by a lane that has all of this worker up to clock @counted. */
-static void link_rejoined(struct node_link *k, uint64_t counted)
+static void lane_rejoined(struct worker_lane *k, uint64_t counted)
 {
     uint64_t first = k->risk_first;
 
@@ -385,7 +385,7 @@ static void link_rejoined(struct node_link *k, uint64_t counted)
         first = counted >= first ? counted + 1 : first;
     }
     if (first != UINT64_MAX) {
-        link_lost_from(k, first);
+        lane_lost_from(k, first);
     }
     k->risk_last = counted;
     if (counted < k->risk_first) {
@@ -395,18 +395,18 @@ static void link_rejoined(struct node_link *k, uint64_t counted)
 
 /* The lane restarted and goes on from a checkpoint that has all of this worker up to @counted. What
  * the worker has not given up before it sends again. */
-static void link_resumed(struct node_link *k, uint64_t counted)
+static void lane_resumed(struct worker_lane *k, uint64_t counted)
 {
     if (k->risk_first != UINT64_MAX && counted < k->risk_last) {
-        link_lost_from(k, counted < k->risk_first ? k->risk_first : counted + 1);
+        lane_lost_from(k, counted < k->risk_first ? k->risk_first : counted + 1);
     }
     k->risk_first = UINT64_MAX;
 }
 
-static void link_joined(struct node_call *call, enum err rc, const json_t *fields,
+static void lane_joined(struct node_call *call, enum err rc, const json_t *fields,
                         const struct err_text *text)
 {
-    struct node_link *k = call->on;
+    struct worker_lane *k = call->on;
     struct node_worker *w = k->worker;
     bool resumed = json_is_true(json_object_get(fields, "resumed"));
     struct net_peer_stats stats;
@@ -422,19 +422,19 @@ static void link_joined(struct node_call *call, enum err rc, const json_t *field
         rc = ERR_MALFORMED;
     }
     if (rc == ERR_NOMEM && ++k->joins_failed < WORKER_MEMORY_TRIES) {
-        node_link_join(k, k->resuming);
+        worker_lane_join(k, k->resuming);
         return;
     }
     if (rc != OK) {
-        link_refused(k, rc == ERR_NOMEM ? ERR_TOO_BIG : rc, text->text);
+        lane_refused(k, rc == ERR_NOMEM ? ERR_TOO_BIG : rc, text->text);
         return;
     }
     k->joins_failed = 0;
-    link_restored(k, restored);
+    lane_restored(k, restored);
     if (k->resuming && !resumed) {
         /* What was sent meanwhile, in the hope to go on, must not count: ask again as who we are.
          */
-        node_link_join(k, false);
+        worker_lane_join(k, false);
         return;
     }
     net_peer_limit(k->peer, window < LIMIT_WINDOW_BYTES ? window : LIMIT_WINDOW_BYTES);
@@ -443,13 +443,13 @@ static void link_joined(struct node_call *call, enum err rc, const json_t *field
     k->in_ns = loop_now_ns(w->config.loop);
     k->begun = false;
     k->resumable = true;
-    link_lost_acked(k);
+    lane_lost_acked(k);
     if (w->in && !resumed) {
         w->rebases++;
-        link_rejoined(k, counted);
+        lane_rejoined(k, counted);
         node_worker_notice(w, "lane %u: in again from clock %" PRIu64, k->number, entry);
     } else if (resumed) {
-        link_resumed(k, counted);
+        lane_resumed(k, counted);
         node_copy_forget_rows(k);
     }
     if (!resumed) {
@@ -459,16 +459,16 @@ static void link_joined(struct node_call *call, enum err rc, const json_t *field
         k->acked_update = 0;
     }
     if (resumed && k->clock_said > 0) {
-        node_link_say_clock(k, k->clock_said); /* It may have been lost with the server. */
+        worker_lane_say_clock(k, k->clock_said); /* It may have been lost with the server. */
     } else if (!resumed && k->entry < w->floor) {
-        node_link_say_clock(k, w->floor - 1); /* There is nothing to come before. */
+        worker_lane_say_clock(k, w->floor - 1); /* There is nothing to come before. */
     }
     node_task_table_again(k);
     node_read_again(k);
     node_worker_progress(w);
 }
 
-static json_t *link_table_fields(const struct node_worker *w, uint16_t id)
+static json_t *lane_table_fields(const struct node_worker *w, uint16_t id)
 {
     json_t *fields = node_schema_to_json(&w->tables[id]->schema);
 
@@ -478,20 +478,20 @@ static json_t *link_table_fields(const struct node_worker *w, uint16_t id)
 }
 
 /* The tables that this worker has: the lane may have forgotten them. */
-json_t *node_link_tables(const struct node_worker *w)
+json_t *worker_lane_tables(const struct node_worker *w)
 {
     json_t *tables = json_array();
 
     for (uint32_t id = 0; id < TABLE_COUNT_MAX; id++) {
         if (w->tables[id] != NULL) {
-            (void)json_array_append_new(tables, link_table_fields(w, (uint16_t)id));
+            (void)json_array_append_new(tables, lane_table_fields(w, (uint16_t)id));
         }
     }
     return tables;
 }
 
 /* The ranks that the lane had as members. */
-static json_t *link_members(const struct node_link *k)
+static json_t *lane_members(const struct worker_lane *k)
 {
     json_t *ranks = json_array();
 
@@ -504,7 +504,7 @@ static json_t *link_members(const struct node_link *k)
 }
 
 /* Where other workers reach us, and where we are. */
-static void link_relay(const struct node_worker *w, json_t *fields)
+static void lane_relay(const struct node_worker *w, json_t *fields)
 {
     const struct {
         const char *key;
@@ -518,7 +518,7 @@ static void link_relay(const struct node_worker *w, json_t *fields)
     }
 }
 
-void node_link_join(struct node_link *k, bool resume)
+void worker_lane_join(struct worker_lane *k, bool resume)
 {
     struct node_worker *w = k->worker;
     json_t *fields;
@@ -527,17 +527,17 @@ void node_link_join(struct node_link *k, bool resume)
         return;
     }
     fields = json_pack("{s:o, s:i, s:b, s:b, s:b, s:I, s:I, s:I, s:i, s:o}", "tables",
-                       node_link_tables(w), "rank", (int)w->rank, "resume", (int)resume, "again",
+                       worker_lane_tables(w), "rank", (int)w->rank, "resume", (int)resume, "again",
                        (int)k->was_in, "begun", (int)(k->begun || w->begun || k->entry > 0),
                        "clock", (json_int_t)k->advanced, "entry", (json_int_t)k->entry, "acked",
                        (json_int_t)(resume ? k->acked : 0), "offers",
                        (int)(resume ? node_copy_offers(k) : 0), "members",
-                       resume && k->members_known ? link_members(k) : json_array());
+                       resume && k->members_known ? lane_members(k) : json_array());
     if (k->number < w->config.paces_count && w->config.paces[k->number].from > 0) {
         (void)json_object_set_new(fields, "pace",
                                   json_integer((json_int_t)w->config.paces[k->number].from));
     }
-    link_relay(w, fields);
+    lane_relay(w, fields);
     k->was_in = true;
     k->asked_ns = loop_now_ns(w->config.loop);
     k->resuming = resume;
@@ -550,7 +550,7 @@ void node_link_join(struct node_link *k, bool resume)
     if (!resume) {
         struct net_peer_stats stats;
 
-        link_give_up(k);
+        lane_give_up(k);
         node_copy_reset(k, k->incarnation == net_peer_incarnation(k->peer));
         net_peer_stats(k->peer, &stats);
         k->members_known = false;
@@ -560,7 +560,7 @@ void node_link_join(struct node_link *k, bool resume)
         k->in_after = UINT64_MAX; /* What is acknowledged until then was dropped. */
         k->resumable = false;
     }
-    if (node_link_call(k, NODE_OP_JOIN, fields, link_joined, NULL) != OK) {
+    if (worker_lane_call(k, NODE_OP_JOIN, fields, lane_joined, NULL) != OK) {
         /* Ending the session instead would lose what it holds for a lane that restarted. */
         k->join_due = true;
         loop_timer_start_in(&w->poll, (int64_t)WORKER_POLL_MS * 1000000);
@@ -569,25 +569,25 @@ void node_link_join(struct node_link *k, bool resume)
     }
 }
 
-void node_link_join_due(struct node_link *k)
+void worker_lane_join_due(struct worker_lane *k)
 {
     if (k->join_due && k->worker->want_in && k->state == LINK_JOINING) {
-        node_link_join(k, k->resuming);
+        worker_lane_join(k, k->resuming);
     }
 }
 
-enum err node_link_table(struct node_link *k, uint16_t id,
-                         void (*answered)(struct node_call *call, enum err rc, const json_t *fields,
-                                          const struct err_text *text),
-                         void *user)
+enum err worker_lane_table(struct worker_lane *k, uint16_t id,
+                           void (*answered)(struct node_call *call, enum err rc,
+                                            const json_t *fields, const struct err_text *text),
+                           void *user)
 {
-    json_t *fields = link_table_fields(k->worker, id);
+    json_t *fields = lane_table_fields(k->worker, id);
 
-    (void)json_object_set_new(fields, "known", node_link_tables(k->worker));
-    return node_link_call(k, NODE_OP_TABLE, fields, answered, user);
+    (void)json_object_set_new(fields, "known", worker_lane_tables(k->worker));
+    return worker_lane_call(k, NODE_OP_TABLE, fields, answered, user);
 }
 
-void node_link_up(struct node_link *k, bool restarted)
+void worker_lane_up(struct worker_lane *k, bool restarted)
 {
     struct node_worker *w = k->worker;
     bool resume = restarted && k->resumable;
@@ -602,31 +602,31 @@ void node_link_up(struct node_link *k, bool restarted)
     }
     k->state = LINK_MET;
     if (k->number == 0 && !w->site_known && !w->site_asked) {
-        node_link_ask_site(k);
+        worker_lane_ask_site(k);
     } else if (k->number == 0 && w->site_known) {
         json_t *fields = json_pack("{s:i}", "rank", (int)w->rank);
 
-        if (node_link_call(k, NODE_OP_SITE, fields, link_site_again, NULL) != OK) {
+        if (worker_lane_call(k, NODE_OP_SITE, fields, lane_site_again, NULL) != OK) {
             node_worker_notice(w, "lane 0: no room to tell it our rank");
         }
     }
-    link_calls_again(k);
+    lane_calls_again(k);
     if (w->want_in && w->site_known) {
-        node_link_join(k, resume);
+        worker_lane_join(k, resume);
     }
     node_worker_progress(w);
 }
 
 /* A lane that has restarted and knows nothing waits for all workers of the site; but if others have
  * let us in a while ago, the site has begun long ago. */
-void node_link_hurry(struct node_link *k)
+void worker_lane_hurry(struct worker_lane *k)
 {
     struct node_worker *w = k->worker;
     int64_t first = INT64_MAX; /* When another lane let us in. */
 
-    for (uint32_t i = 0; i < w->links_count; i++) {
-        if (w->links[i]->state == LINK_IN && w->links[i]->in_ns < first) {
-            first = w->links[i]->in_ns;
+    for (uint32_t i = 0; i < w->lanes_count; i++) {
+        if (w->lanes[i]->state == LINK_IN && w->lanes[i]->in_ns < first) {
+            first = w->lanes[i]->in_ns;
         }
     }
     if (k->state != LINK_JOINING || k->resuming || k->begun || first == INT64_MAX) {
@@ -638,16 +638,16 @@ void node_link_hurry(struct node_link *k)
         return;
     }
     k->begun = true;
-    link_forget_join(k);
-    node_link_join(k, false);
+    lane_forget_join(k);
+    worker_lane_join(k, false);
 }
 
-void node_link_lost(struct node_link *k, const char *text)
+void worker_lane_lost(struct worker_lane *k, const char *text)
 {
     node_worker_notice(k->worker, "lane %u is lost: %s", k->number, text);
     (void)snprintf(k->trouble, sizeof(k->trouble), "%s", text);
     node_worker_traffic(k->worker, k->number, &k->sent_bytes, &k->received_bytes);
-    link_give_up(k);
+    lane_give_up(k);
     k->up_ns = net_peer_is_up(k->peer) ? loop_now_ns(k->worker->config.loop) : k->up_ns;
     k->peer = NULL;
     k->state = LINK_AWAY;
@@ -658,21 +658,21 @@ void node_link_lost(struct node_link *k, const char *text)
     k->pulls_unacked = 0;
     k->asked_after = 0;
     k->in_after = 0;
-    link_forget_join(k);
+    lane_forget_join(k);
     loop_timer_start_in(&k->redial, (int64_t)WORKER_REDIAL_MS * 1000000);
     node_worker_progress(k->worker);
 }
 
-void node_link_out(struct node_link *k)
+void worker_lane_out(struct worker_lane *k)
 {
     if (k->state == LINK_IN) {
         node_worker_notice(k->worker, "lane %u has left us out", k->number);
-        node_link_join(k, false);
+        worker_lane_join(k, false);
     }
 }
 
 /* On every stream, behind all updates that went before; if there is no room now, later. */
-bool node_link_clock_said(struct node_link *k)
+bool worker_lane_clock_said(struct worker_lane *k)
 {
     struct node_worker *w = k->worker;
 
@@ -693,18 +693,18 @@ bool node_link_clock_said(struct node_link *k)
     return true;
 }
 
-void node_link_say_clock(struct node_link *k, uint64_t clock)
+void worker_lane_say_clock(struct worker_lane *k, uint64_t clock)
 {
     k->clock_due = clock;
     k->clock_said = clock;
-    if (!node_link_clock_said(k)) {
+    if (!worker_lane_clock_said(k)) {
         loop_timer_start_in(&k->worker->poll, (int64_t)WORKER_POLL_MS * 1000000);
     }
 }
 
 /* Frames. */
 
-static enum err link_advanced(struct node_link *k, const struct net_frame *frame)
+static enum err lane_advanced(struct worker_lane *k, const struct net_frame *frame)
 {
     struct node_worker *w = k->worker;
     uint64_t least = UINT64_MAX;
@@ -736,7 +736,7 @@ static enum err link_advanced(struct node_link *k, const struct net_frame *frame
     return OK;
 }
 
-static enum err link_late(struct node_link *k, const struct net_frame *frame)
+static enum err lane_late(struct worker_lane *k, const struct net_frame *frame)
 {
     struct node_worker *w = k->worker;
     struct wire_late_notice late;
@@ -749,7 +749,7 @@ static enum err link_late(struct node_link *k, const struct net_frame *frame)
     }
     if (late.reason == WIRE_LATE_NOT_MEMBER || late.reason == WIRE_LATE_LATE) {
         k->risk_first = late.clock < k->risk_first ? late.clock : k->risk_first;
-        node_link_out(k);
+        worker_lane_out(k);
         return OK;
     }
     w->refused++;
@@ -758,15 +758,15 @@ static enum err link_late(struct node_link *k, const struct net_frame *frame)
     return OK;
 }
 
-enum err node_link_frame(struct node_link *k, const struct net_frame *frame)
+enum err worker_lane_frame(struct worker_lane *k, const struct net_frame *frame)
 {
     switch (frame->header.type) {
     case WIRE_CONTROL:
-        return link_answer(k, frame);
+        return lane_answer(k, frame);
     case WIRE_ADVANCED:
-        return link_advanced(k, frame);
+        return lane_advanced(k, frame);
     case WIRE_LATE:
-        return link_late(k, frame);
+        return lane_late(k, frame);
     case WIRE_BROADCAST:
         return node_copy_broadcast(k, frame);
     case WIRE_SNAPSHOT_CHUNK:
