@@ -23,10 +23,10 @@ enum node_operation {
     NODE_OP_REPORT = 6, /* Worker to the first lane: how well it goes. */
     NODE_OP_STATUS = 7, /* Anybody to a lane: how are you? */
     NODE_OP_SAVE = 8,   /* Worker or operator to a lane: make a checkpoint now. */
-    NODE_OP_MEET = 9,   /* Lane to the lane of that number at another site: my terms and tables. */
-    NODE_OP_COPY = 10,  /* The same: send me all that you have. */
-    NODE_OP_WORD = 11,  /* The same: what a site sees of its links. */
-    NODE_OP_PLAN = 12,  /* The same: who is the centre, and by which ways. */
+    NODE_OP_HANDSHAKE = 9, /* Lane to its peer at another site: configuration and tables. */
+    NODE_OP_COPY = 10,     /* The same: send me all that you have. */
+    NODE_OP_WORD = 11,     /* The same: what a site sees of its links. */
+    NODE_OP_PLAN = 12,     /* The same: who is the centre, and by which ways. */
     NODE_OP_DROP = 13, /* Operator to a lane: forget a table. Worker: take back one that it made. */
     NODE_OP_CHANGES = 14, /* The same: what a site sees of its links has changed. */
 };

@@ -30,7 +30,7 @@ static const struct permit_row permit_rows[] = {
     {NODE_OP_REPORT, "report", WORKER, 0},
     {NODE_OP_STATUS, "status", WORKER | SERVER | OPERATOR, OPERATOR},
     {NODE_OP_SAVE, "save", WORKER | OPERATOR, 0},
-    {NODE_OP_MEET, "meet", 0, SERVER},
+    {NODE_OP_HANDSHAKE, "handshake", 0, SERVER},
     {NODE_OP_COPY, "copy", 0, SERVER},
     {NODE_OP_WORD, "word", 0, SERVER},
     {NODE_OP_PLAN, "plan", 0, SERVER},

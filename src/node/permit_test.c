@@ -25,7 +25,7 @@ static const struct {
 } table[] = {
     {NODE_OP_SITE, "wso", "so"},  {NODE_OP_LANE, "s", ""},  {NODE_OP_TABLE, "w", ""},
     {NODE_OP_JOIN, "w", ""},      {NODE_OP_LEAVE, "w", ""}, {NODE_OP_REPORT, "w", ""},
-    {NODE_OP_STATUS, "wso", "o"}, {NODE_OP_SAVE, "wo", ""}, {NODE_OP_MEET, "", "s"},
+    {NODE_OP_STATUS, "wso", "o"}, {NODE_OP_SAVE, "wo", ""}, {NODE_OP_HANDSHAKE, "", "s"},
     {NODE_OP_COPY, "", "s"},      {NODE_OP_WORD, "", "s"},  {NODE_OP_PLAN, "", "s"},
     {NODE_OP_CHANGES, "", "s"},   {NODE_OP_DROP, "wo", ""},
 };
@@ -69,10 +69,12 @@ static void test_without_certificates_only_the_role_counts(void **state)
 
     (void)state;
     assert_int_equal(asked(NODE_OP_TABLE, WIRE_ROLE_WORKER, "away", false, &text), NODE_PERMIT_OK);
-    assert_int_equal(asked(NODE_OP_MEET, WIRE_ROLE_SERVER, "home", false, &text), NODE_PERMIT_OK);
+    assert_int_equal(asked(NODE_OP_HANDSHAKE, WIRE_ROLE_SERVER, "home", false, &text),
+                     NODE_PERMIT_OK);
     assert_int_equal(asked(NODE_OP_TABLE, WIRE_ROLE_OPERATOR, "home", false, &text),
                      NODE_PERMIT_ROLE);
-    assert_int_equal(asked(NODE_OP_MEET, WIRE_ROLE_WORKER, "away", false, &text), NODE_PERMIT_ROLE);
+    assert_int_equal(asked(NODE_OP_HANDSHAKE, WIRE_ROLE_WORKER, "away", false, &text),
+                     NODE_PERMIT_ROLE);
 }
 
 static void test_what_is_not_listed_is_refused(void **state)

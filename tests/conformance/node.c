@@ -83,7 +83,7 @@ static void node_down(struct net_peer *peer, enum err why, const char *text, voi
     node_note(node, why, text);
 }
 
-static void node_trouble(struct net_peer *peer, enum err why, const char *text, void *user)
+static void node_connect_failed(struct net_peer *peer, enum err why, const char *text, void *user)
 {
     struct conf_node *node = user;
 
@@ -110,7 +110,7 @@ static void node_lost(struct net_peer *peer, enum err why, const char *text, voi
 
 #define NODE_EVENTS                                                                                \
     .resume = node_resume, .up = node_up, .frame = node_frame, .writable = node_writable,          \
-    .down = node_down, .trouble = node_trouble, .lost = node_lost
+    .down = node_down, .connect_failed = node_connect_failed, .lost = node_lost
 
 static const struct net_endpoint_events node_events = {NODE_EVENTS};
 static const struct net_endpoint_events node_events_acked = {NODE_EVENTS, .acked = node_acked};

@@ -22,7 +22,7 @@ struct conf_node {
     uint32_t losses;
     uint32_t writables;
     uint32_t frames;
-    enum err why; /* The last one of down, trouble, lost. */
+    enum err why; /* The last one of down, connect_failed, lost. */
     struct err_text text;
     void (*on_resume)(struct conf_node *node, struct net_window *received);
     void (*on_up)(struct conf_node *node, struct net_peer *peer);

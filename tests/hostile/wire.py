@@ -22,8 +22,8 @@ TYPES = dict(
 NAMES = {number: name for name, number in TYPES.items()}
 ROLES = dict(worker=2, server=4, relay=8, operator=16)
 OPERATIONS = dict(
-    site=1, lane=2, table=3, join=4, leave=5, report=6, status=7, save=8, meet=9, copy=10, word=11,
-    plan=12, drop=13,
+    site=1, lane=2, table=3, join=4, leave=5, report=6, status=7, save=8, handshake=9, copy=10,
+    word=11, plan=12, drop=13,
 )
 ANSWER = 0x4000
 REFUSALS = dict(busy=5, lost=9)

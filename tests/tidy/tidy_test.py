@@ -147,6 +147,10 @@ CASES = {
         add("src/base/bad.c", code("return sprintf(0, 0);")),
         "src/base/bad.c:7: sprintf is not safe enough",
     ),
+    "retired word": (
+        add("src/base/bad.c", code("int node_far = 0;")),
+        "src/base/bad.c:7: node_far is retired: remote_site (docs/GLOSSARY.md)",
+    ),
     "own header in a sub-folder": (
         {
             "src/base/more/sum.h": GOOD["src/base/sum.h"].replace("BASE_SUM_H", "BASE_MORE_SUM_H"),

@@ -73,7 +73,7 @@ static void ours_lost(struct net_peer *peer, enum err why, const char *text, voi
     ours_end(o, why, text);
 }
 
-static void ours_trouble(struct net_peer *peer, enum err why, const char *text, void *user)
+static void ours_connect_failed(struct net_peer *peer, enum err why, const char *text, void *user)
 {
     (void)peer;
     ours_end(user, why, text);
@@ -178,7 +178,7 @@ static const struct net_endpoint_events ours_client_events = {
     .up = ours_client_up,
     .frame = ours_client_frame,
     .writable = ours_client_writable,
-    .trouble = ours_trouble,
+    .connect_failed = ours_connect_failed,
     .lost = ours_lost,
 };
 

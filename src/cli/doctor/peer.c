@@ -100,7 +100,7 @@ static enum err call_frame(struct net_peer *peer, const struct net_frame *frame,
     return OK; /* Whatever a server tells operators. */
 }
 
-static void call_trouble(struct net_peer *peer, enum err why, const char *text, void *user)
+static void call_connect_failed(struct net_peer *peer, enum err why, const char *text, void *user)
 {
     (void)peer;
     call_failed(user, why, text);
@@ -109,8 +109,8 @@ static void call_trouble(struct net_peer *peer, enum err why, const char *text, 
 static const struct net_endpoint_events call_events = {
     .up = call_up,
     .frame = call_frame,
-    .trouble = call_trouble,
-    .lost = call_trouble,
+    .connect_failed = call_connect_failed,
+    .lost = call_connect_failed,
 };
 
 static void call_too_long(struct loop_timer *timer, void *user)

@@ -155,9 +155,9 @@ static void ask_take(struct ask *a, uint32_t site)
         return;
     }
     if (status_first(call->report) == NULL) {
-        const char *trouble = call->site.lanes[0]->trouble.text;
+        const char *last_error = call->site.lanes[0]->last_error.text;
 
-        ask_note(a, site, trouble[0] != '\0' ? trouble : "no answer in time");
+        ask_note(a, site, last_error[0] != '\0' ? last_error : "no answer in time");
     } else if (cluster_links_add(a->links, site, call->report, &text) != OK) {
         ask_note(a, site, text.text);
     }

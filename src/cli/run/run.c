@@ -221,7 +221,8 @@ void run_temporary_remove(const char *dir)
 
 static enum cli_exit run_live_in(struct cli_context *ctx, const struct run_file *f,
                                  struct run_record *record, const char *dir,
-                                 const struct run_far *far, const struct run_recording *recording)
+                                 const struct run_remote *remote,
+                                 const struct run_recording *recording)
 {
     char program[PATH_MAX], opening[128];
     struct run_live_options options = {.on = cli_text(ctx, "on"),
@@ -230,9 +231,9 @@ static enum cli_exit run_live_in(struct cli_context *ctx, const struct run_file 
                                        .temporary = record == NULL,
                                        .recording = recording,
                                        .predict = !cli_flag(ctx, "no-prediction"),
-                                       .hosts = far->hosts,
-                                       .command = far->words == NULL ? NULL : far->command,
-                                       .insecure = far->insecure,
+                                       .hosts = remote->hosts,
+                                       .command = remote->words == NULL ? NULL : remote->command,
+                                       .insecure = remote->insecure,
                                        .tidy = cli_flag(ctx, "tidy")};
     struct run_live_result result;
     struct run_shown shown;
@@ -240,7 +241,7 @@ static enum cli_exit run_live_in(struct cli_context *ctx, const struct run_file 
     enum cli_exit status = run_program(ctx, program, sizeof(program));
     enum err rc;
 
-    if (far->hosts != NULL && far->insecure == 0) {
+    if (remote->hosts != NULL && remote->insecure == 0) {
         security_hold_keys();
     }
     if (status != CLI_DONE) {
@@ -261,18 +262,18 @@ static enum cli_exit run_live_in(struct cli_context *ctx, const struct run_file 
 }
 
 static enum cli_exit run_on_live(struct cli_context *ctx, const struct run_file *f,
-                                 struct run_record *record, const struct run_far *far,
+                                 struct run_record *record, const struct run_remote *remote,
                                  const struct run_recording *recording)
 {
     char dir[256];
     enum cli_exit status;
 
     if (record != NULL) {
-        return run_live_in(ctx, f, record, run_record_dir(record), far, recording);
+        return run_live_in(ctx, f, record, run_record_dir(record), remote, recording);
     }
     status = run_temporary(ctx, dir, sizeof(dir));
     if (status == CLI_DONE) {
-        status = run_live_in(ctx, f, NULL, dir, far, recording);
+        status = run_live_in(ctx, f, NULL, dir, remote, recording);
         run_temporary_remove(dir);
     }
     return status;
@@ -339,7 +340,7 @@ static enum cli_exit run_check_ground(struct cli_context *ctx, const struct run_
 /* What is asked of this machine and of others is asked before there is a record. */
 static enum cli_exit run_real(struct cli_context *ctx, const struct run_file *f)
 {
-    struct run_far far = {.hosts = NULL};
+    struct run_remote remote = {.hosts = NULL};
     struct run_recording recording = {.dir = NULL};
     struct run_record *record = NULL;
     char program[PATH_MAX], updates[PATH_MAX];
@@ -355,9 +356,9 @@ static enum cli_exit run_real(struct cli_context *ctx, const struct run_file *f)
         status = recording_begin(ctx, f, &recording, updates, sizeof(updates));
     }
     if (status == CLI_DONE) {
-        status = run_far_open(ctx, f, program, &far);
+        status = run_remote_open(ctx, f, program, &remote);
     }
-    if (status == CLI_DONE && strcmp(cli_text(ctx, "on"), "slurm") == 0 && far.hosts == NULL) {
+    if (status == CLI_DONE && strcmp(cli_text(ctx, "on"), "slurm") == 0 && remote.hosts == NULL) {
         return run_slurm_outside(ctx, f, program);
     }
     if (status == CLI_DONE) {
@@ -366,11 +367,11 @@ static enum cli_exit run_real(struct cli_context *ctx, const struct run_file *f)
     if (status == CLI_DONE) {
         status = strcmp(cli_text(ctx, "on"), "sim") == 0
                      ? run_on_sim(ctx, f, record, &recording)
-                     : run_on_live(ctx, f, record, &far, &recording);
+                     : run_on_live(ctx, f, record, &remote, &recording);
         recording_end(ctx, &recording);
     }
     run_record_destroy(record);
-    run_far_close(&far);
+    run_remote_close(&remote);
     return status;
 }
 

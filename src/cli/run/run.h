@@ -58,7 +58,7 @@ enum cli_exit run_estimate(struct cli_context *ctx, const struct run_file *f,
 enum cli_exit run_default_dir(struct cli_context *ctx, const char *name, char *out, size_t size);
 
 /* Other machines for a run: which, and how to get there. */
-struct run_far {
+struct run_remote {
     struct run_hosts *hosts; /* NULL: it is on this one. */
     const char *command[RUN_HOSTS_COMMAND_MAX + 1];
     char *words;       /* Holds those. */
@@ -66,10 +66,10 @@ struct run_far {
 };
 
 /* Read the file of --hosts, see that the machines fit the run, and ask all of them whether they can
- * do it. The error is printed; run_far_close() is due in any case. */
-enum cli_exit run_far_open(struct cli_context *ctx, const struct run_file *f, const char *program,
-                           struct run_far *far);
-void run_far_close(struct run_far *far);
+ * do it. The error is printed; run_remote_close() is due in any case. */
+enum cli_exit run_remote_open(struct cli_context *ctx, const struct run_file *f,
+                              const char *program, struct run_remote *remote);
+void run_remote_close(struct run_remote *remote);
 
 /* The nodes of the Slurm job that we are in, one for each site. The error is printed; the hosts are
  * the caller's in any case, if there are some. */

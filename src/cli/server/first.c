@@ -48,7 +48,7 @@ static void first_done(struct status_site *s, json_t *report, void *user)
     if (f->said_ns == 0 || now_ns - f->said_ns > FIRST_SAY_MS * INT64_C(1000000)) {
         f->said_ns = now_ns;
         cli_note(f->ctx, "waiting for the first server at %s: %s", cli_text(f->ctx, "first"),
-                 l->trouble.text[0] != '\0' ? l->trouble.text : "no answer yet");
+                 l->last_error.text[0] != '\0' ? l->last_error.text : "no answer yet");
     }
     loop_timer_start_in(&f->again, FIRST_AGAIN_MS * INT64_C(1000000));
 }

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { SITES_AGAIN_MS = 10000 }; /* The troubles of one site are said at most so often. */
+enum { SITES_AGAIN_MS = 10000 }; /* Between two errors of one site that are printed. */
 
 json_t *server_sites_named(const struct server_plan *plan)
 {
@@ -35,7 +35,7 @@ void server_sites_list(struct cli_context *ctx, const struct server_plan *plan)
 static json_t *sites_seen(const json_t *report, const char *name)
 {
     const json_t *lanes = json_object_get(report, "lanes");
-    const char *trouble = "";
+    const char *last_error = "";
     bool up = true, left_out = false;
 
     for (size_t i = 0; i < json_array_size(lanes); i++) {
@@ -45,17 +45,17 @@ static json_t *sites_seen(const json_t *report, const char *name)
         for (size_t k = 0; k < json_array_size(sites); k++) {
             const json_t *site = json_array_get(sites, k);
             const char *its = json_string_value(json_object_get(site, "site"));
-            const char *said = json_string_value(json_object_get(site, "trouble"));
+            const char *said = json_string_value(json_object_get(site, "last_error"));
 
             if (its != NULL && strcmp(its, name) == 0) {
                 up = up && json_is_true(json_object_get(site, "up"));
                 left_out = left_out || json_is_true(json_object_get(site, "left_out"));
-                trouble = trouble[0] == '\0' && said != NULL ? said : trouble;
+                last_error = last_error[0] == '\0' && said != NULL ? said : last_error;
             }
         }
     }
-    return json_pack("{s:b, s:b, s:s}", "up", (int)up, "left_out", (int)left_out, "trouble",
-                     up ? "" : trouble);
+    return json_pack("{s:b, s:b, s:s}", "up", (int)up, "left_out", (int)left_out, "last_error",
+                     up ? "" : last_error);
 }
 
 static bool sites_flag(const json_t *site, const char *key)
@@ -63,31 +63,31 @@ static bool sites_flag(const json_t *site, const char *key)
     return json_is_true(json_object_get(site, key));
 }
 
-static const char *sites_trouble(const json_t *site)
+static const char *sites_last_error(const json_t *site)
 {
-    const char *trouble = json_string_value(json_object_get(site, "trouble"));
+    const char *last_error = json_string_value(json_object_get(site, "last_error"));
 
-    return trouble == NULL ? "" : trouble;
+    return last_error == NULL ? "" : last_error;
 }
 
 /* True: something was said. */
 static bool sites_say(struct cli_context *ctx, const char *name, const json_t *before,
                       const json_t *now, bool may_repeat)
 {
-    const char *trouble = sites_trouble(now);
+    const char *last_error = sites_last_error(now);
     bool was = sites_flag(before, "up"), is = sites_flag(now, "up");
 
     if (is && !was) {
         cli_note(ctx, "site %s is %s", name, sites_flag(before, "seen") ? "back" : "there");
     } else if (was && !is) {
-        cli_note(ctx, "site %s is away%s%s", name, trouble[0] == '\0' ? "" : ": ", trouble);
+        cli_note(ctx, "site %s is away%s%s", name, last_error[0] == '\0' ? "" : ": ", last_error);
     } else if (!sites_flag(before, "left_out") && sites_flag(now, "left_out")) {
         cli_note(ctx,
                  "site %s is left out: nobody waits for it, and it takes a copy when it is back",
                  name);
-    } else if (!is && trouble[0] != '\0' && strcmp(trouble, sites_trouble(before)) != 0 &&
+    } else if (!is && last_error[0] != '\0' && strcmp(last_error, sites_last_error(before)) != 0 &&
                may_repeat) {
-        cli_note(ctx, "site %s is not there: %s", name, trouble);
+        cli_note(ctx, "site %s is not there: %s", name, last_error);
     } else {
         return false;
     }
@@ -118,7 +118,7 @@ void server_sites_news(struct cli_context *ctx, struct server_news *news, const 
             said_ns = now_ns;
         } else if (!may_repeat) {
             /* What was not said is still news later. */
-            (void)json_object_set_new(now, "trouble", json_string(sites_trouble(before)));
+            (void)json_object_set_new(now, "last_error", json_string(sites_last_error(before)));
         }
         (void)json_object_set_new(now, "said_ns", json_integer(said_ns));
         (void)json_object_set_new(

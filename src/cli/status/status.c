@@ -31,7 +31,7 @@ static json_t *status_lane_json(const struct status_lane *l)
     } else {
         (void)json_object_set_new(
             out, "error",
-            json_string(l->trouble.text[0] != '\0' ? l->trouble.text : "no answer in time"));
+            json_string(l->last_error.text[0] != '\0' ? l->last_error.text : "no answer in time"));
     }
     return out;
 }
@@ -75,7 +75,7 @@ static void status_settle(struct status_lane *l, enum err why, const char *text)
     if (!l->settled && l->site->asking) {
         l->settled = true;
         l->why = why;
-        (void)err_text_set(&l->trouble, why, "%s", text);
+        (void)err_text_set(&l->last_error, why, "%s", text);
         status_look(l->site);
     }
 }
@@ -126,7 +126,7 @@ static void status_ask_lane(struct status_lane *l)
 {
     l->settled = false;
     l->call = 0;
-    l->trouble.text[0] = '\0';
+    l->last_error.text[0] = '\0';
     json_decref(l->status);
     l->status = NULL;
     if (l->peer == NULL) {
@@ -247,7 +247,7 @@ static void status_up(struct net_peer *peer, bool restarted, void *user)
     }
 }
 
-static void status_trouble(struct net_peer *peer, enum err why, const char *text, void *user)
+static void status_connect_failed(struct net_peer *peer, enum err why, const char *text, void *user)
 {
     struct status_lane *l = net_peer_user(peer);
 
@@ -271,8 +271,8 @@ static void status_lost(struct net_peer *peer, enum err why, const char *text, v
 static const struct net_endpoint_events status_events = {
     .up = status_up,
     .frame = status_frame,
-    .down = status_trouble,
-    .trouble = status_trouble,
+    .down = status_connect_failed,
+    .connect_failed = status_connect_failed,
     .lost = status_lost,
 };
 
@@ -418,7 +418,7 @@ void status_close(struct status_site *s)
 enum cli_exit status_unreached(struct status_site *s)
 {
     const struct status_lane *l = s->lanes[0];
-    const char *text = l->trouble.text[0] != '\0' ? l->trouble.text : "no answer in time";
+    const char *text = l->last_error.text[0] != '\0' ? l->last_error.text : "no answer in time";
     char address[NET_ADDRESS_BYTES];
 
     net_address_format(&l->address, address);

@@ -24,7 +24,7 @@ struct status_lane {
     bool settled;  /* Answered, or it is known that it will not. */
     json_t *status;
     enum err why;
-    struct err_text trouble;
+    struct err_text last_error;
 };
 
 struct status_site {

@@ -38,7 +38,7 @@ struct top {
     int64_t before_ns;
     int64_t now_ns;
     int64_t asked_ns;
-    char trouble[ERR_TEXT_BYTES]; /* Lane 0 does not answer any more. */
+    char last_error[ERR_TEXT_BYTES]; /* Lane 0 does not answer any more. */
 };
 
 static void top_end(struct top *t, enum cli_exit status)
@@ -123,8 +123,8 @@ static void top_show_live(struct top *t, const char *screen)
         cli_out(t->ctx, "%.*s\033[K\n", (int)size, screen);
         screen += size + (screen[size] == '\n');
     }
-    if (t->trouble[0] != '\0') {
-        cli_out(t->ctx, "%s%.200s%s\033[K\n", cli_style(t->ctx->color_out, CLI_BAD), t->trouble,
+    if (t->last_error[0] != '\0') {
+        cli_out(t->ctx, "%s%.200s%s\033[K\n", cli_style(t->ctx->color_out, CLI_BAD), t->last_error,
                 cli_style(t->ctx->color_out, CLI_PLAIN));
     }
     cli_out(t->ctx, "\033[J");
@@ -159,7 +159,7 @@ static void top_show(struct top *t)
         top_show_json(t, &v);
     } else if (text_init(&out, TOP_TEXT_BYTES) == OK) {
         if (screen) {
-            v.height = t->live ? v.height - (t->trouble[0] != '\0') : 1000;
+            v.height = t->live ? v.height - (t->last_error[0] != '\0') : 1000;
             view_screen(&v, &out);
         } else {
             view_line(&v, &out);
@@ -198,7 +198,7 @@ static void top_answered(struct top *t, json_t *report)
     t->before_ns = t->now_ns;
     t->now = report;
     t->now_ns = loop_now_ns(t->site.member.loop);
-    t->trouble[0] = '\0';
+    t->last_error[0] = '\0';
     if (t->live && !t->entered) {
         top_enter(t);
     }
@@ -208,11 +208,11 @@ static void top_unanswered(struct top *t)
 {
     struct text out;
 
-    text_init_fixed(&out, t->trouble, sizeof(t->trouble));
+    text_init_fixed(&out, t->last_error, sizeof(t->last_error));
     text_add(&out, "the first server cannot be reached: ");
-    text_add_printable(&out, t->site.lanes[0]->trouble.text);
+    text_add_printable(&out, t->site.lanes[0]->last_error.text);
     if (!t->live) {
-        cli_note(t->ctx, "%s", t->trouble);
+        cli_note(t->ctx, "%s", t->last_error);
     }
 }
 
@@ -231,7 +231,7 @@ static void top_done(struct status_site *s, json_t *report, void *user)
         }
         top_unanswered(t);
     }
-    if (t->live || (t->trouble[0] == '\0' && (!once || t->before != NULL))) {
+    if (t->live || (t->last_error[0] == '\0' && (!once || t->before != NULL))) {
         top_show(t);
     }
     if (once && t->before != NULL) {

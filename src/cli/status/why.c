@@ -460,7 +460,7 @@ static void why_clocks(const json_t *report, json_t *reasons)
     }
 }
 
-/* Workers in trouble that no clock waits for yet. */
+/* Workers with an error that no clock waits for yet. */
 
 static void why_member_reason(const json_t *member, json_int_t lane, const char *kind,
                               struct why_text *t, json_t *reasons)
@@ -539,7 +539,7 @@ static void why_site_clock(struct text *out, const json_t *site)
     }
 }
 
-/* The same trouble on several lanes is one reason. False: it is not there yet. */
+/* The same error at several lanes is one reason. False: it is not there yet. */
 static bool why_same_site(json_t *reasons, const char *kind, const char *site, const char *about,
                           json_int_t lane)
 {
@@ -635,10 +635,10 @@ static void why_site_waits(const json_t *between, json_int_t lane, json_t *reaso
     why_add_site(reasons, "sites", name, kind, lane, &t);
 }
 
-static void why_site_trouble(const json_t *site, json_int_t lane, json_t *reasons)
+static void why_site_error(const json_t *site, json_int_t lane, json_t *reasons)
 {
-    const char *trouble = json_string_value(json_object_get(site, "trouble"));
-    const char *about = trouble == NULL ? "away" : trouble;
+    const char *last_error = json_string_value(json_object_get(site, "last_error"));
+    const char *about = last_error == NULL ? "away" : last_error;
     struct why_text t;
 
     if (why_flag(site, "up") ||
@@ -648,8 +648,8 @@ static void why_site_trouble(const json_t *site, json_int_t lane, json_t *reason
     why_text_init(&t);
     text_addf(&t.text, "site %s is not there%s", why_string(site, "site"),
               why_flag(site, "left_out") ? ", and is left out until it is back" : "");
-    if (trouble != NULL) {
-        text_addf(&t.text, ": %s", trouble);
+    if (last_error != NULL) {
+        text_addf(&t.text, ": %s", last_error);
     }
     why_add_site(reasons, "site", why_string(site, "site"), about, lane, &t);
 }
@@ -664,7 +664,7 @@ static void why_sites(const json_t *report, json_t *reasons)
             why_site_waits(between, why_lane_number(report, i), reasons);
         }
         for (size_t k = 0; k < json_array_size(sites); k++) {
-            why_site_trouble(json_array_get(sites, k), why_lane_number(report, i), reasons);
+            why_site_error(json_array_get(sites, k), why_lane_number(report, i), reasons);
         }
     }
 }

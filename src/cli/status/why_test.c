@@ -278,7 +278,7 @@ static void test_other_sites_that_are_not_there(void **state)
     (void)state;
     expect(SITES("", "'up': false, 'clock': 11, 'announced': 14, 'left_out': true"),
            "site: site tokyo is not there, and is left out until it is back");
-    expect(SITES("", "'up': false, 'clock': 0, 'announced': 0, 'trouble': 'it has 2 lanes'"),
+    expect(SITES("", "'up': false, 'clock': 0, 'announced': 0, 'last_error': 'it has 2 lanes'"),
            "site: site tokyo is not there: it has 2 lanes");
 }
 
@@ -287,7 +287,7 @@ static void test_what_several_lanes_say_of_a_site_is_said_once(void **state)
 #define FAR                                                                                        \
     "'between': {'waits': 'clock', 'waits_for': 'ireland', 'waits_s': 1, 'sites': [{'site': "      \
     "'ireland', 'up': true, 'clock': 16, 'announced': 16}, {'site': 'tokyo', 'up': false, "        \
-    "'trouble': 'refused'}]}, 'members': []"
+    "'last_error': 'refused'}]}, 'members': []"
     json_t *report = json_of(REPORT(LANE(0, FAR) ", " LANE(1, FAR)));
     json_t *reasons = why_reasons(report);
     const char *kinds[] = {"sites", "site"};

@@ -42,7 +42,7 @@ struct net_endpoint_events {
     /* No stream is left; the session waits for the peer to come back. May be NULL. */
     void (*down)(struct net_peer *peer, enum err why, const char *text, void *user);
     /* An attempt to reach it failed; another follows. May be NULL. */
-    void (*trouble)(struct net_peer *peer, enum err why, const char *text, void *user);
+    void (*connect_failed)(struct net_peer *peer, enum err why, const char *text, void *user);
     /* The session is over: the last call, exactly once, also for a peer that dialled us and was
      * never up because some of its streams did not come. What was not acknowledged is lost. */
     void (*lost)(struct net_peer *peer, enum err why, const char *text, void *user);

@@ -433,8 +433,8 @@ static void net_slot_closed(struct net_conn *conn, enum err why, const char *tex
     }
     if (was_live && p->up && net_peer_live(p) == 0) {
         net_peer_went_down(p, why, text);
-    } else if (!was_live && config->events->trouble != NULL) {
-        config->events->trouble(p, why, text, config->user);
+    } else if (!was_live && config->events->connect_failed != NULL) {
+        config->events->connect_failed(p, why, text, config->user);
     }
 }
 
@@ -473,8 +473,8 @@ void net_slot_dial(struct net_slot *slot)
     }
     if (rc != OK) {
         loop_timer_start_in(&slot->redial, net_backoff_next(&slot->backoff));
-        if (config->events->trouble != NULL) {
-            config->events->trouble(p, rc, err_string(rc), config->user);
+        if (config->events->connect_failed != NULL) {
+            config->events->connect_failed(p, rc, err_string(rc), config->user);
         }
     }
 }

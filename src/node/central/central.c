@@ -27,9 +27,9 @@ static uint32_t central_number(struct node_central *r)
     }
     qsort(names, r->sites, sizeof(names[0]), central_order);
     for (uint32_t i = 0; i < r->sites; i++) {
-        r->far_at[i] = node_far_named(&r->fars, names[i]);
-        r->ids[i] = r->far_at[i] == NULL ? r->fars.id : r->far_at[i]->id;
-        self = r->far_at[i] == NULL ? i : self;
+        r->remote_at[i] = node_remote_named(&r->remotes, names[i]);
+        r->ids[i] = r->remote_at[i] == NULL ? r->remotes.id : r->remote_at[i]->id;
+        self = r->remote_at[i] == NULL ? i : self;
     }
     return self;
 }
@@ -44,7 +44,7 @@ uint32_t node_central_index(const struct node_central *r, uint32_t id)
     return CENTRAL_SITES_MAX;
 }
 
-static const struct node_fars_events central_events;
+static const struct node_remote_events central_events;
 static void central_tick_due(struct loop_timer *timer, void *user);
 static void central_pace_due(struct loop_timer *timer, void *user);
 static void central_pump_due(struct loop_task *task, void *user);
@@ -52,10 +52,10 @@ static void central_pump_due(struct loop_task *task, void *user);
 static enum err central_build(struct node_central *r, struct err_text *text)
 {
     struct node_lane *l = r->lane;
-    enum err rc = node_fars_init(&r->fars, l, &central_events, r);
+    enum err rc = node_remotes_init(&r->remotes, l, &central_events, r);
 
     if (rc == OK) {
-        rc = node_fars_fill(&r->fars, text);
+        rc = node_remotes_fill(&r->remotes, text);
     }
     if (rc == OK) {
         rc = central_init(&r->c, r->between->others_count + 1, central_number(r),
@@ -147,13 +147,13 @@ void node_central_destroy(struct node_central *r)
     mem_free(r->scratch);
     mem_free(r->passing);
     central_deinit(&r->c);
-    node_fars_deinit(&r->fars);
+    node_remotes_deinit(&r->remotes);
     mem_free(r);
 }
 
-struct node_fars *node_central_fars(struct node_central *r)
+struct node_remote_sites *node_central_remotes(struct node_central *r)
 {
-    return &r->fars;
+    return &r->remotes;
 }
 
 enum err node_central_room(struct node_central *r, uint32_t count)
@@ -193,7 +193,7 @@ void node_central_grown(struct node_central *r, uint32_t count)
     /* What is kept, added up, and sent, beside the lane's own sum. */
     buf_pool_raise(r->lane->pool, (uint64_t)count * 3 * NODE_SUM_BYTES);
     if (r->started) {
-        node_meet_again(&r->fars);
+        node_handshake_resend(&r->remotes);
         node_central_stand(r);
         node_central_early(r);
     }
@@ -282,10 +282,10 @@ void node_central_adopted(struct node_central *r, const struct node_plan *plan)
  */
 static void central_make_tables(struct node_central *r)
 {
-    for (uint32_t i = 1; i < r->fars.count && !r->c.alive; i++) {
-        struct node_far *f = &r->fars.list[i];
+    for (uint32_t i = 1; i < r->remotes.count && !r->c.alive; i++) {
+        struct node_remote_site *f = &r->remotes.list[i];
 
-        if (f->up && f->said != NULL && !node_meet_make_tables(f)) {
+        if (f->up && f->said != NULL && !node_handshake_make_tables(f)) {
             node_lane_trace(r->lane, "cannot make the tables of site %s", f->site.name);
         }
     }
@@ -447,7 +447,7 @@ void node_central_flush(struct node_central *r)
 
 /* Sessions. */
 
-static void central_far_up(struct node_far *f, bool anew, void *user)
+static void central_remote_up(struct node_remote_site *f, bool anew, void *user)
 {
     struct node_central *r = user;
 
@@ -462,7 +462,7 @@ static void central_far_up(struct node_far *f, bool anew, void *user)
     node_central_pump(r);
 }
 
-static void central_far_down(struct node_far *f, void *user)
+static void central_remote_down(struct node_remote_site *f, void *user)
 {
     struct node_central *r = user;
 
@@ -471,7 +471,7 @@ static void central_far_down(struct node_far *f, void *user)
     node_central_links(r);
 }
 
-static void central_far_lost(struct node_far *f, bool out, void *user)
+static void central_remote_lost(struct node_remote_site *f, bool out, void *user)
 {
     struct node_central *r = user;
 
@@ -479,19 +479,20 @@ static void central_far_lost(struct node_far *f, bool out, void *user)
     links_neighbour_reset(&r->links, node_central_index(r, f->id));
 }
 
-static void central_far_known(struct node_far *f, void *user)
+static void central_remote_known(struct node_remote_site *f, void *user)
 {
     (void)f;
     node_central_early(user);
 }
 
-static enum err central_far_frame(struct node_far *f, const struct net_frame *frame, void *user)
+static enum err central_remote_frame(struct node_remote_site *f, const struct net_frame *frame,
+                                     void *user)
 {
     return node_central_take(user, f, frame);
 }
 
-static enum err central_far_control(struct node_far *f, uint16_t operation, uint32_t call,
-                                    const json_t *fields, bool in, void *user)
+static enum err central_remote_control(struct node_remote_site *f, uint16_t operation,
+                                       uint32_t call, const json_t *fields, bool in, void *user)
 {
     (void)call;
     bool word =
@@ -499,7 +500,8 @@ static enum err central_far_control(struct node_far *f, uint16_t operation, uint
 
     if (!in && (operation & NODE_ANSWER) != 0 &&
         (word || operation == (NODE_OP_PLAN | NODE_ANSWER))) {
-        node_far_restarted(f); /* It has got what was for its process before, and refuses that. */
+        node_remote_on_restarted(
+            f); /* It has got what was for its process before, and refuses that. */
         return OK;
     }
     if (!in || !f->in_agreed) {
@@ -511,19 +513,19 @@ static enum err central_far_control(struct node_far *f, uint16_t operation, uint
     return operation == NODE_OP_PLAN ? node_central_plan(user, f, fields) : ERR_PEER;
 }
 
-static const struct node_fars_events central_events = {
-    .up = central_far_up,
-    .down = central_far_down,
-    .lost = central_far_lost,
-    .known = central_far_known,
-    .frame = central_far_frame,
-    .control = central_far_control,
+static const struct node_remote_events central_events = {
+    .up = central_remote_up,
+    .down = central_remote_down,
+    .lost = central_remote_lost,
+    .known = central_remote_known,
+    .frame = central_remote_frame,
+    .control = central_remote_control,
 };
 
 void node_central_start(struct node_central *r)
 {
     r->started = true;
-    node_fars_start(&r->fars);
+    node_remotes_start(&r->remotes);
     if (r->between->plan.epoch != 0 && node_central_plan_set(r, &r->between->plan) == LINKS_NEW) {
         node_central_adopted(r, &r->between->plan);
     }
@@ -564,9 +566,9 @@ static void central_tick_due(struct loop_timer *timer, void *user)
     int64_t now_ns = node_central_now(r);
 
     (void)timer;
-    for (uint32_t i = 1; i < r->fars.count; i++) {
-        struct node_far *f = &r->fars.list[i];
-        bool seen = node_far_tick(f, now_ns, (int64_t)NODE_CENTRAL_DOWN_MS * 1000000);
+    for (uint32_t i = 1; i < r->remotes.count; i++) {
+        struct node_remote_site *f = &r->remotes.list[i];
+        bool seen = node_remote_tick(f, now_ns, (int64_t)NODE_CENTRAL_DOWN_MS * 1000000);
 
         node_central_seen(r, f, f->up && seen);
     }

@@ -9,7 +9,7 @@
 
 struct json_t;
 struct node_central;
-struct node_fars;
+struct node_remote_sites;
 struct node_lane;
 
 /* NULL in *out unless that is how sites share. */
@@ -24,7 +24,7 @@ void node_central_restore(struct node_central *r);
 /* The lane listens: look for the others. */
 void node_central_start(struct node_central *r);
 
-struct node_fars *node_central_fars(struct node_central *r);
+struct node_remote_sites *node_central_remotes(struct node_central *r);
 
 /* As node_mirror_room() and node_mirror_grown(). */
 MUST_USE enum err node_central_room(struct node_central *r, uint32_t count);

@@ -618,7 +618,7 @@ static bool in_early(struct node_central *r)
             continue;
         }
         if (rc != OK) {
-            LOG_WRN("node", "a frame from site %s cannot be: %s", w->far->site.name,
+            LOG_WRN("node", "a frame from site %s cannot be: %s", w->remote->site.name,
                     err_string(rc));
         }
         r->early_count--;
@@ -665,9 +665,10 @@ static void in_came(struct node_central *r, const struct wire_header *header)
     }
 }
 
-static enum err in_mine(struct node_central *r, struct node_far *f, const struct net_frame *frame)
+static enum err in_mine(struct node_central *r, struct node_remote_site *f,
+                        const struct net_frame *frame)
 {
-    struct node_waiting w = {.header = frame->header, .far = f};
+    struct node_waiting w = {.header = frame->header, .remote = f};
     enum err rc = net_frame_keep(frame, r->lane->pool, &w.body);
 
     if (rc != OK) {
@@ -684,11 +685,11 @@ static enum err in_mine(struct node_central *r, struct node_far *f, const struct
     return rc;
 }
 
-enum err node_central_take(struct node_central *r, struct node_far *f,
+enum err node_central_take(struct node_central *r, struct node_remote_site *f,
                            const struct net_frame *frame)
 {
     struct wire_route route;
-    struct node_far *next;
+    struct node_remote_site *next;
     uint32_t at;
 
     if (frame->header.type != WIRE_SUM && frame->header.type != WIRE_RESULT &&
@@ -698,7 +699,7 @@ enum err node_central_take(struct node_central *r, struct node_far *f,
     if (wire_route_find(frame->body, frame->header.body_bytes, &route) != OK) {
         return ERR_PEER;
     }
-    at = wire_route_index(&route, r->fars.id);
+    at = wire_route_index(&route, r->remotes.id);
     if (at == WIRE_ROUTE_SITES_MAX || at == 0 || wire_route_site(&route, at - 1) != f->id) {
         r->stats.refused++;
         return ERR_PEER;
@@ -706,7 +707,7 @@ enum err node_central_take(struct node_central *r, struct node_far *f,
     if (at + 1 == route.count) {
         return in_mine(r, f, frame);
     }
-    next = node_far_of(&r->fars, wire_route_site(&route, at + 1));
+    next = node_remote_of(&r->remotes, wire_route_site(&route, at + 1));
     if (next == NULL || (r->between->no_relay >> r->c.self & 1) != 0) {
         r->stats.refused++;
         return ERR_PEER;

@@ -27,13 +27,14 @@ bool node_central_way(const struct node_central *r, uint32_t site, uint32_t *ids
 }
 
 /* The next site on the way. NULL: it is none that this one has a link to. */
-static struct node_far *out_next(const struct node_central *r, const struct wire_route *route)
+static struct node_remote_site *out_next(const struct node_central *r,
+                                         const struct wire_route *route)
 {
-    return node_far_of(&r->fars, wire_route_site(route, 1));
+    return node_remote_of(&r->remotes, wire_route_site(route, 1));
 }
 
 /* Frames to the next site: now, or when there is room. Takes @body. ERR_NOMEM. */
-static enum err out_hand(struct node_central *r, struct node_far *to,
+static enum err out_hand(struct node_central *r, struct node_remote_site *to,
                          const struct wire_header *about, struct buf *body)
 {
     bool control = about->type == WIRE_NOTE;
@@ -67,12 +68,12 @@ enum err node_central_say_bytes(struct node_central *r, uint32_t site, enum wire
     uint32_t ids[WIRE_ROUTE_SITES_MAX];
     struct wire_note note = {.kind = kind,
                              .epoch = r->c.plan.epoch,
-                             .origin = r->fars.id,
+                             .origin = r->remotes.id,
                              .size = (uint32_t)size,
                              .bytes = bytes};
     struct wire_header header;
     enum wire_reason reason;
-    struct node_far *f;
+    struct node_remote_site *f;
     struct buf *frame;
     enum err rc;
 
@@ -130,7 +131,7 @@ static struct wire_routed out_about(const struct node_central *r, uint32_t chunk
     return (struct wire_routed){.chunk = {.table = table_store_table(r->lane->tables, chunk),
                                           .chunk = table_store_chunk(r->lane->tables, chunk),
                                           .epoch = r->c.plan.epoch,
-                                          .origin = r->fars.id,
+                                          .origin = r->remotes.id,
                                           .clock = clock}};
 }
 
@@ -140,7 +141,7 @@ static enum err out_send(struct node_central *r, uint32_t site, enum wire_type t
 {
     uint32_t ids[WIRE_ROUTE_SITES_MAX];
     uint64_t bytes = 0;
-    struct node_far *f;
+    struct node_remote_site *f;
     struct buf *frame;
     enum err rc;
 
@@ -386,7 +387,7 @@ static void flow_rooms(struct node_central *r)
     }
 }
 
-static void flow_queue(struct node_central *r, struct node_far *f, struct list *queue,
+static void flow_queue(struct node_central *r, struct node_remote_site *f, struct list *queue,
                        enum net_priority priority)
 {
     struct list *link;
@@ -406,9 +407,9 @@ static void flow_queue(struct node_central *r, struct node_far *f, struct list *
 
 static void flow_passing(struct node_central *r)
 {
-    for (uint32_t i = 1; i < r->fars.count; i++) {
-        flow_queue(r, &r->fars.list[i], &r->passing[r->sites + i], NET_CONTROL);
-        flow_queue(r, &r->fars.list[i], &r->passing[i], NET_DATA);
+    for (uint32_t i = 1; i < r->remotes.count; i++) {
+        flow_queue(r, &r->remotes.list[i], &r->passing[r->sites + i], NET_CONTROL);
+        flow_queue(r, &r->remotes.list[i], &r->passing[i], NET_DATA);
     }
 }
 
@@ -440,7 +441,7 @@ void node_central_flow(struct node_central *r)
 
 /* What is for others. */
 
-enum err node_central_pass(struct node_central *r, struct node_far *to,
+enum err node_central_pass(struct node_central *r, struct node_remote_site *to,
                            const struct net_frame *frame)
 {
     struct buf *body;

@@ -55,7 +55,7 @@ void node_central_plan_deinit(struct node_central *r)
     r->believes = NULL;
 }
 
-static uint32_t plan_index(const struct node_central *r, const struct node_far *f)
+static uint32_t plan_index(const struct node_central *r, const struct node_remote_site *f)
 {
     return node_central_index(r, f->id);
 }
@@ -92,7 +92,7 @@ static uint64_t plan_inflow(struct node_inflow *in, struct net_peer *peer, int64
 
 /* What was seen of a link that was busy: of all lanes' traffic this is one's, and where both
  * directions share a rate, it is what goes and what comes. */
-static void plan_measure(struct node_central *r, struct node_far *f, int64_t now_ns)
+static void plan_measure(struct node_central *r, struct node_remote_site *f, int64_t now_ns)
 {
     struct net_meter *meter = &r->meters[f->index];
     uint64_t came = r->between->shared ? plan_inflow(&r->inflows[f->index], f->in, now_ns) : 0;
@@ -105,12 +105,12 @@ static void plan_measure(struct node_central *r, struct node_far *f, int64_t now
     }
 }
 
-void node_central_seen(struct node_central *r, struct node_far *f, bool up)
+void node_central_seen(struct node_central *r, struct node_remote_site *f, bool up)
 {
     uint32_t other = plan_index(r, f);
     int64_t now_ns = node_central_now(r);
 
-    if (f->site.far) {
+    if (f->site.indirect) {
         return; /* There is no link that could be up. */
     }
     links_set_up(&r->links, other, up, (uint64_t)now_ns);
@@ -125,7 +125,7 @@ void node_central_seen(struct node_central *r, struct node_far *f, bool up)
 /* Words. */
 
 /* What finds no room is made up for when the session is another one: so end it. */
-static void plan_tell(struct node_central *r, struct node_far *f, uint16_t operation,
+static void plan_tell(struct node_central *r, struct node_remote_site *f, uint16_t operation,
                       json_t *fields)
 {
     if (node_control_send(f->out, r->lane->pool, operation, 0, fields) != OK) {
@@ -140,7 +140,7 @@ static void plan_tell_word(struct node_central *r, uint32_t neighbour, uint32_t 
     struct links_word word;
 
     links_pending_get(&r->links, neighbour, site, now_ns, &word);
-    plan_tell(r, r->far_at[neighbour], word.since == 0 ? NODE_OP_WORD : NODE_OP_CHANGES,
+    plan_tell(r, r->remote_at[neighbour], word.since == 0 ? NODE_OP_WORD : NODE_OP_CHANGES,
               node_word_to_json(&word));
     r->stats.words_sent++;
 }
@@ -149,7 +149,7 @@ static void plan_tell_word(struct node_central *r, uint32_t neighbour, uint32_t 
 static void plan_tell_all(struct node_central *r, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < r->sites; i++) {
-        struct node_far *f = r->far_at[i];
+        struct node_remote_site *f = r->remote_at[i];
         uint64_t pending = f != NULL && f->up ? links_pending(&r->links, i, now_ns) : 0;
 
         for (; pending != 0 && f->up; pending &= pending - 1) {
@@ -163,7 +163,7 @@ static void plan_tell_all(struct node_central *r, uint64_t now_ns)
     }
 }
 
-enum err node_central_word(struct node_central *r, struct node_far *f, uint16_t operation,
+enum err node_central_word(struct node_central *r, struct node_remote_site *f, uint16_t operation,
                            const json_t *fields)
 {
     struct links_word word;
@@ -203,7 +203,7 @@ enum links_verdict node_central_plan_set(struct node_central *r, const struct no
     return links_plan_set(&r->links, plan->epoch, plan->centre, plan->active, paths);
 }
 
-enum err node_central_plan(struct node_central *r, struct node_far *f, const json_t *fields)
+enum err node_central_plan(struct node_central *r, struct node_remote_site *f, const json_t *fields)
 {
     struct node_plan plan;
 

@@ -6,7 +6,7 @@
 #include "node/central/central.h"
 #include "node/central/note.h"
 #include "node/lane/state.h"
-#include "node/site/far.h"
+#include "node/site/remote.h"
 #include "sync/believe.h"
 #include "sync/bucket.h"
 #include "sync/links.h"
@@ -62,26 +62,26 @@ struct node_waiting {
     struct list link;
     struct wire_header header;
     struct buf *body;
-    struct node_far *far; /* Where it came from. */
+    struct node_remote_site *remote; /* Where it came from. */
 };
 
 struct node_central {
     struct node_lane *lane;
     const struct node_between *between;
-    struct node_fars fars;
+    struct node_remote_sites remotes;
     struct central c;
     uint32_t sites;
-    uint32_t ids[CENTRAL_SITES_MAX];            /* On the wire, by index: in the order of names. */
-    struct node_far *far_at[CENTRAL_SITES_MAX]; /* NULL: this site. */
+    uint32_t ids[CENTRAL_SITES_MAX]; /* On the wire, by index: in the order of names. */
+    struct node_remote_site *remote_at[CENTRAL_SITES_MAX]; /* NULL: this site. */
     struct links links;
-    struct net_meter *meters; /* By far, as the next two. */
+    struct net_meter *meters; /* By remote site, as the next two. */
     struct node_inflow *inflows;
     struct believe *believes;
-    bool *used;   /* By far: something went there by this plan. */
+    bool *used;   /* By remote site: something went there by this plan. */
     bool *broken; /* The session was lost since, and what was under way with it. */
     struct node_plan plan;
     struct node_flow flows[CENTRAL_SITES_MAX];
-    struct list *passing; /* By far: chunks on their way to it; then notes, likewise. */
+    struct list *passing; /* By remote site: chunks on their way to it; then notes, likewise. */
     uint64_t passing_bytes;
     struct list early;
     uint32_t early_count;
@@ -138,14 +138,14 @@ void node_central_plan_deinit(struct node_central *r);
 MUST_USE enum links_verdict node_central_plan_set(struct node_central *r,
                                                   const struct node_plan *plan);
 void node_central_links(struct node_central *r); /* Say, look, propose, send. */
-void node_central_seen(struct node_central *r, struct node_far *f, bool up);
+void node_central_seen(struct node_central *r, struct node_remote_site *f, bool up);
 /* Bytes that a site sends in a round, over all lanes; how long a round takes by the plan that is
  * followed, on the links as they are now. */
 double node_central_bytes(const struct node_central *r);
 double node_central_round_s(const struct node_central *r);
-MUST_USE enum err node_central_word(struct node_central *r, struct node_far *f, uint16_t operation,
-                                    const json_t *fields);
-MUST_USE enum err node_central_plan(struct node_central *r, struct node_far *f,
+MUST_USE enum err node_central_word(struct node_central *r, struct node_remote_site *f,
+                                    uint16_t operation, const json_t *fields);
+MUST_USE enum err node_central_plan(struct node_central *r, struct node_remote_site *f,
                                     const json_t *fields);
 
 /* central/out.c */
@@ -163,11 +163,11 @@ void node_central_pack(struct node_central *r, const float *floats, uint32_t ele
 MUST_USE enum err node_central_give(struct node_central *r, uint32_t site, uint32_t chunk);
 void node_central_flow(struct node_central *r);
 void node_central_forget(struct node_central *r); /* Another plan: all that was under way. */
-MUST_USE enum err node_central_pass(struct node_central *r, struct node_far *to,
+MUST_USE enum err node_central_pass(struct node_central *r, struct node_remote_site *to,
                                     const struct net_frame *frame);
 
 /* central/in.c */
-MUST_USE enum err node_central_take(struct node_central *r, struct node_far *f,
+MUST_USE enum err node_central_take(struct node_central *r, struct node_remote_site *f,
                                     const struct net_frame *frame);
 void node_central_early(struct node_central *r); /* Look again at what waits. */
 void node_central_early_drop(struct node_central *r);

@@ -9,11 +9,11 @@ enum { STATUS_LINKS_MAX = 512 }; /* The answer must fit one frame. */
 
 static const char *status_name(const struct node_central *r, uint32_t site)
 {
-    return r->far_at[site] == NULL ? r->lane->config.site.name : r->far_at[site]->site.name;
+    return r->remote_at[site] == NULL ? r->lane->config.site.name : r->remote_at[site]->site.name;
 }
 
 /* What is to go there and finds no room yet. */
-static json_int_t status_waiting(const struct node_central *r, const struct node_far *f)
+static json_int_t status_waiting(const struct node_central *r, const struct node_remote_site *f)
 {
     json_int_t bytes = 0;
 
@@ -23,12 +23,12 @@ static json_int_t status_waiting(const struct node_central *r, const struct node
     return bytes;
 }
 
-static json_t *status_far(struct node_central *r, const struct node_far *f)
+static json_t *status_remote(struct node_central *r, const struct node_remote_site *f)
 {
     uint32_t site = node_central_index(r, f->id);
-    bool linked = !f->site.far;
+    bool linked = !f->site.indirect;
     bool up = linked ? f->up : (links_reached(&r->links) >> site & 1) != 0;
-    json_t *out = node_far_status(f, up);
+    json_t *out = node_remote_status(f, up);
     uint64_t rate = believe_rate(&r->believes[f->index], 0, (uint64_t)node_central_now(r));
 
     (void)json_object_update_new(
@@ -132,7 +132,7 @@ static json_t *status_stats(const struct node_central *r)
 
 static bool status_is_linked(const struct node_central *r, uint32_t a, uint32_t b)
 {
-    return a == r->c.self ? !r->far_at[b]->site.far : links_is_named(&r->links, a, b);
+    return a == r->c.self ? !r->remote_at[b]->site.indirect : links_is_named(&r->links, a, b);
 }
 
 /* [a, b, up, bytes per second], those of this site first. */
@@ -197,8 +197,8 @@ struct json_t *node_central_status(struct node_central *r)
     json_t *sites = json_array();
     json_t *out;
 
-    for (uint32_t i = 1; i < r->fars.count; i++) {
-        (void)json_array_append_new(sites, status_far(r, &r->fars.list[i]));
+    for (uint32_t i = 1; i < r->remotes.count; i++) {
+        (void)json_array_append_new(sites, status_remote(r, &r->remotes.list[i]));
     }
     out = json_pack("{s:b, s:b, s:I, s:o, s:o}", "began", (int)central_is_whole(&r->c), "settled",
                     (int)status_settled(r), "clock", (json_int_t)sync_version(&r->lane->sync),

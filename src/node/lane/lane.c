@@ -114,25 +114,25 @@ static void lane_tell_again(struct loop_timer *timer, void *user)
 }
 
 /* The sessions with other sites, if that is one of them; else NULL. */
-static struct node_fars *lane_fars_of(struct node_lane *l, const struct net_peer *peer)
+static struct node_remote_sites *lane_remotes_of(struct node_lane *l, const struct net_peer *peer)
 {
-    return l->fars != NULL && node_far_of_peer(l->fars, peer) != NULL ? l->fars : NULL;
+    return l->remotes != NULL && node_remote_of_peer(l->remotes, peer) != NULL ? l->remotes : NULL;
 }
 
 static void lane_up(struct net_peer *peer, bool restarted, void *user)
 {
     struct node_lane *l = user;
-    struct node_fars *fars = lane_fars_of(l, peer);
+    struct node_remote_sites *remotes = lane_remotes_of(l, peer);
 
     if (peer == l->first) {
         lane_say_places(l);
         return;
     }
-    if (fars != NULL) {
-        node_fars_up(fars, peer, restarted);
+    if (remotes != NULL) {
+        node_remotes_up(remotes, peer, restarted);
         return;
     }
-    if (l->fars != NULL && net_peer_identity(peer)->role == WIRE_ROLE_SERVER) {
+    if (l->remotes != NULL && net_peer_identity(peer)->role == WIRE_ROLE_SERVER) {
         return; /* Whose it is shows when it speaks. */
     }
     if (net_peer_user(peer) == NULL && node_session_open(l, peer) != OK) {
@@ -152,12 +152,12 @@ static void lane_down(struct net_peer *peer, enum err why, const char *text, voi
     node_lane_trace(l, "%s is down: %s", net_peer_identity(peer)->name, text);
 }
 
-static void lane_trouble(struct net_peer *peer, enum err why, const char *text, void *user)
+static void lane_connect_failed(struct net_peer *peer, enum err why, const char *text, void *user)
 {
-    struct node_fars *fars = lane_fars_of(user, peer);
+    struct node_remote_sites *remotes = lane_remotes_of(user, peer);
 
-    if (fars != NULL) {
-        node_fars_trouble(fars, peer, why, text);
+    if (remotes != NULL) {
+        node_remotes_connect_failed(remotes, peer, why, text);
     }
 }
 
@@ -178,8 +178,8 @@ static void lane_lost(struct net_peer *peer, enum err why, const char *text, voi
         return;
     }
     node_lane_trace(l, "%s is lost: %s", net_peer_identity(peer)->name, text);
-    if (lane_fars_of(l, peer) != NULL) {
-        node_fars_lost(l->fars, peer, text);
+    if (lane_remotes_of(l, peer) != NULL) {
+        node_remotes_lost(l->remotes, peer, text);
         return;
     }
     if (s != NULL) {
@@ -207,9 +207,9 @@ static enum err lane_frame(struct net_peer *peer, const struct net_frame *frame,
         net_peer_ack(peer, frame->header.sequence);
         return OK; /* Nothing but answers comes from there. */
     }
-    if (lane_fars_of(l, peer) != NULL ||
-        (l->fars != NULL && node_fars_greeting(l->fars, peer, frame))) {
-        return node_fars_frame(l->fars, peer, frame);
+    if (lane_remotes_of(l, peer) != NULL ||
+        (l->remotes != NULL && node_remotes_is_handshake(l->remotes, peer, frame))) {
+        return node_remotes_frame(l->remotes, peer, frame);
     }
     if (s == NULL) {
         /* The first of several streams may speak before all are there. */
@@ -244,7 +244,7 @@ static enum err lane_frame(struct net_peer *peer, const struct net_frame *frame,
     return rc;
 }
 
-static void lane_fars_writable(struct node_lane *l)
+static void lane_remotes_writable(struct node_lane *l)
 {
     if (l->mirror != NULL) {
         node_mirror_writable(l->mirror);
@@ -258,8 +258,8 @@ static void lane_writable(struct net_peer *peer, void *user)
     struct node_lane *l = user;
     struct node_session *s = net_peer_user(peer);
 
-    if (lane_fars_of(l, peer) != NULL) {
-        lane_fars_writable(l);
+    if (lane_remotes_of(l, peer) != NULL) {
+        lane_remotes_writable(l);
     } else if (s != NULL) {
         node_deliver_flush(s);
         node_session_drain(s);
@@ -285,7 +285,7 @@ static const struct net_endpoint_events lane_events = {
     .frame = lane_frame,
     .writable = lane_writable,
     .down = lane_down,
-    .trouble = lane_trouble,
+    .connect_failed = lane_connect_failed,
     .lost = lane_lost,
     .acked = lane_acked,
 };
@@ -456,9 +456,9 @@ static enum err lane_build(struct node_lane *l, struct err_text *text)
     if (rc == OK) {
         rc = node_central_create(l, &l->central, text);
     }
-    l->fars = l->mirror != NULL    ? node_mirror_fars(l->mirror)
-              : l->central != NULL ? node_central_fars(l->central)
-                                   : NULL;
+    l->remotes = l->mirror != NULL    ? node_mirror_remotes(l->mirror)
+                 : l->central != NULL ? node_central_remotes(l->central)
+                                      : NULL;
     if (rc == OK) {
         rc = lane_tables(l, text);
     }
@@ -545,7 +545,7 @@ void node_lane_destroy(struct node_lane *l)
         node_session_free(LIST_ENTRY(link, struct node_session, link));
     }
     net_endpoint_destroy(l->endpoint);
-    l->fars = NULL;
+    l->remotes = NULL;
     node_mirror_destroy(l->mirror);
     node_central_destroy(l->central);
     node_keep_deinit(l);

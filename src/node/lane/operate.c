@@ -105,7 +105,7 @@ static void operate_meet(struct node_lane *l, const json_t *fields)
     struct node_server_history server = {.site = l->config.site.name,
                                          .lanes = &own,
                                          .lanes_count = 1,
-                                         .others = l->fars != NULL,
+                                         .others = l->remotes != NULL,
                                          .copies = l->config.site.delivery == NODE_BROADCAST};
     struct err_text text;
 
@@ -428,7 +428,7 @@ static bool operate_resumes(struct node_session *s, uint64_t acked)
     if (l->ack != NODE_ACK_STORED || acked <= l->restored_clock) {
         return true;
     }
-    if (!l->gave_up && l->fars == NULL) {
+    if (!l->gave_up && l->remotes == NULL) {
         (void)err_text_set(&text, ERR_CORRUPT,
                            "lane %" PRIu32 " of site %s goes on from clock %" PRIu64
                            ", and worker %s was told that clock %" PRIu64 " is in a checkpoint: %s",
@@ -500,7 +500,7 @@ static enum err operate_join(struct node_session *s, uint32_t call, uint64_t seq
     }
     operate_pace(s, pace);
     operate_relay(s, fields);
-    if (resume && l->ack == NODE_ACK_TAKEN && l->fars != NULL) {
+    if (resume && l->ack == NODE_ACK_TAKEN && l->remotes != NULL) {
         resume = false; /* Another site's copy is what there is to go on from. */
     }
     if (resume && l->ack == NODE_ACK_TAKEN) {
@@ -684,11 +684,11 @@ static enum err operate_run(struct node_session *s, uint16_t operation, uint32_t
         return operate_save(s, call);
     case NODE_OP_DROP:
         return node_operate_drop(s, call, fields);
-    default: /* Between sites: in their own sessions, which begin with meet. */
+    default: /* Between sites: in sessions of their own, which begin with a handshake. */
         return operate_refuse(s, operation, call, ERR_VERSION,
-                              s->lane->fars == NULL
+                              s->lane->remotes == NULL
                                   ? "this server shares its model with no other site"
-                                  : "sites meet before they ask each other for anything else");
+                                  : "a site must send its handshake before any other operation");
     }
 }
 

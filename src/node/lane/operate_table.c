@@ -84,10 +84,10 @@ static enum err operate_droppable(const struct node_lane *l, uint16_t id, struct
     const char *name = table_store_schema(l->tables, id)->name;
     const struct node_session *user = operate_user(l, id);
 
-    if (l->fars != NULL || l->config.closed) {
+    if (l->remotes != NULL || l->config.closed) {
         return err_text_set(text, ERR_INVALID, "table %s stays: %s", name,
-                            l->fars != NULL ? "other sites have it too and would bring it back"
-                                            : "it is in the operator's schema");
+                            l->remotes != NULL ? "other sites have it too and would bring it back"
+                                               : "it is in the operator's schema");
     }
     if (user != NULL) {
         return err_text_set(

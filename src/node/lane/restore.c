@@ -133,14 +133,14 @@ static void restore_timeout(struct loop_timer *timer, void *user)
         restore_wait(l, l->config.restore_ns);
         return;
     }
-    if (restore_nobody(l) && l->fars == NULL) {
+    if (restore_nobody(l) && l->remotes == NULL) {
         /* Nobody is kept waiting, and whoever comes may have more than the checkpoint. */
         l->patience_idle = true;
         l->patience_until_ns = 0;
         return;
     }
 
-    if (!l->patience_long && deadline_ns > 0 && l->fars == NULL && !restore_any_resumes(l) &&
+    if (!l->patience_long && deadline_ns > 0 && l->remotes == NULL && !restore_any_resumes(l) &&
         restore_missing(l) > 0) {
         /* All of them are new, or not there yet: the site was started again as a whole. Nobody is
          * kept waiting who was at work, and the others take as long as programs take to start.
@@ -519,7 +519,8 @@ static bool restore_copyless(const struct node_lane *l)
     bool held = false;
     bool resumes = false;
 
-    if (l->config.site.delivery != NODE_BROADCAST || l->fars != NULL || l->restored_number != 0) {
+    if (l->config.site.delivery != NODE_BROADCAST || l->remotes != NULL ||
+        l->restored_number != 0) {
         return false;
     }
     for (uint32_t r = 0; r < SYNC_MEMBERS_MAX; r++) {

@@ -13,7 +13,7 @@
 #include "node/counters.h"
 #include "node/lane/lane.h"
 #include "node/mirror/mirror.h"
-#include "node/site/far.h"
+#include "node/site/remote.h"
 #include "node/sparsify/look.h"
 #include "node/sparsify/sift.h"
 #include "node/worker/worker.h"
@@ -219,7 +219,7 @@ struct node_lane {
     struct node_look look;                      /* At the links that sums go on. */
     struct node_mirror *mirror;                 /* Other sites, mirrors of each other; */
     struct node_central *central;               /* or around a centre; */
-    struct node_fars *fars;                     /* their sessions. NULL: there is one site. */
+    struct node_remote_sites *remotes;          /* their sessions. NULL: there is one site. */
     struct node_chunk **chunks;                 /* By index; they stay where they are. */
     struct node_chunk *blocks[TABLE_COUNT_MAX]; /* The chunks of each table. */
     uint32_t chunks_count;

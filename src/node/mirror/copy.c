@@ -14,14 +14,14 @@ enum { COPY_PATIENCE_S = 10 }; /* For sites that never came, before one begins w
 /* Asking. */
 
 /* From whom: one who has something of ours, then the one with the shortest way. */
-static struct node_far *copy_best(struct node_mirror *r)
+static struct node_remote_site *copy_best(struct node_mirror *r)
 {
-    struct node_far *best = NULL;
+    struct node_remote_site *best = NULL;
     int64_t best_ns = INT64_MAX;
     bool best_knew = false;
 
-    for (uint32_t i = 1; i < r->fars.count; i++) {
-        struct node_far *f = &r->fars.list[i];
+    for (uint32_t i = 1; i < r->remotes.count; i++) {
+        struct node_remote_site *f = &r->remotes.list[i];
         bool knew = r->m.sites[i].knew;
         struct net_peer_stats stats;
 
@@ -47,7 +47,7 @@ static void copy_set_from(struct node_mirror *r, uint32_t site)
 
 /* First what it has; then, when that is known to fit, for all of it: chunks come by another session
  * than the answer, and could overtake it. */
-static bool copy_ask(struct node_mirror *r, struct node_far *f, bool go)
+static bool copy_ask(struct node_mirror *r, struct node_remote_site *f, bool go)
 {
     json_t *fields = json_pack("{s:b}", "go", (int)go);
     enum err rc = node_control_send(f->out, r->lane->pool, NODE_OP_COPY, 1, fields);
@@ -64,13 +64,13 @@ static bool copy_may_begin(const struct node_mirror *r)
     if (mirror_all_greeted(&r->m)) {
         return true;
     }
-    for (uint32_t i = 1; i < r->fars.count; i++) {
-        seen += r->fars.list[i].up && r->m.sites[i].greeted;
+    for (uint32_t i = 1; i < r->remotes.count; i++) {
+        seen += r->remotes.list[i].up && r->m.sites[i].greeted;
     }
     return r->between->away_ns > 0 &&
            node_mirror_now(r) - r->started_ns >
                r->between->away_ns + (int64_t)COPY_PATIENCE_S * 1000000000 &&
-           (!r->between->majority || seen * 2 > r->fars.count);
+           (!r->between->majority || seen * 2 > r->remotes.count);
 }
 
 /* Workers that came while it was not known what to go on from. */
@@ -97,9 +97,9 @@ static void copy_begin(struct node_mirror *r, uint64_t clock)
     node_mirror_pump(r);
 }
 
-void node_far_copy_look(struct node_mirror *r)
+void node_remote_copy_look(struct node_mirror *r)
 {
-    struct node_far *from;
+    struct node_remote_site *from;
 
     if (!r->started || r->copy_from != MIRROR_NOBODY ||
         (r->m.fresh && (!node_mirror_alive(r) || !copy_may_begin(r)))) {
@@ -115,7 +115,7 @@ void node_far_copy_look(struct node_mirror *r)
         return;
     }
     from = copy_best(r);
-    if (from != NULL && node_meet_make_tables(from) && copy_ask(r, from, false)) {
+    if (from != NULL && node_handshake_make_tables(from) && copy_ask(r, from, false)) {
         copy_set_from(r, from->index);
         r->kept_out = true;
         r->copy_left = UINT64_MAX; /* Until it has answered. */
@@ -125,7 +125,7 @@ void node_far_copy_look(struct node_mirror *r)
     }
 }
 
-void node_far_copy_over(struct node_mirror *r, const struct node_far *f)
+void node_remote_copy_over(struct node_mirror *r, const struct node_remote_site *f)
 {
     if (r->copy_from == f->index) {
         copy_set_from(r, MIRROR_NOBODY);
@@ -137,8 +137,8 @@ void node_far_copy_over(struct node_mirror *r, const struct node_far *f)
 /* Which pieces of which sites the chunk contains, those of our own included. */
 static uint32_t copy_ranges(const struct node_mirror *r, uint32_t chunk, struct wire_range *out)
 {
-    for (uint32_t i = 0; i < r->fars.count; i++) {
-        struct wire_range its = {.site = i == MIRROR_SELF ? r->fars.id : r->fars.list[i].id,
+    for (uint32_t i = 0; i < r->remotes.count; i++) {
+        struct wire_range its = {.site = i == MIRROR_SELF ? r->remotes.id : r->remotes.list[i].id,
                                  .number = i == MIRROR_SELF ? r->m.made[chunk]
                                                             : mirror_contained(&r->m, chunk, i)};
         uint32_t at = i;
@@ -148,11 +148,11 @@ static uint32_t copy_ranges(const struct node_mirror *r, uint32_t chunk, struct 
         }
         out[at] = its;
     }
-    return r->fars.count;
+    return r->remotes.count;
 }
 
 /* All of it now. */
-static enum err copy_give(struct node_mirror *r, struct node_far *f)
+static enum err copy_give(struct node_mirror *r, struct node_remote_site *f)
 {
     node_drain_of(f)->copy_next = 1;
     r->stats.copies++;
@@ -161,7 +161,8 @@ static enum err copy_give(struct node_mirror *r, struct node_far *f)
     return OK;
 }
 
-enum err node_far_copy_asked(struct node_mirror *r, struct node_far *f, uint32_t call, bool go)
+enum err node_remote_copy_asked(struct node_mirror *r, struct node_remote_site *f, uint32_t call,
+                                bool go)
 {
     json_t *sites = json_array();
     json_t *fields;
@@ -176,7 +177,7 @@ enum err node_far_copy_asked(struct node_mirror *r, struct node_far *f, uint32_t
         return node_control_refuse(f->in, r->lane->pool, NODE_OP_COPY, call, ERR_AGAIN,
                                    "this site has no whole copy itself");
     }
-    for (uint32_t i = 0; i < r->fars.count; i++) {
+    for (uint32_t i = 0; i < r->remotes.count; i++) {
         const struct mirror_site *s = &r->m.sites[i];
         bool stored = r->m.stored >= r->m.number; /* Else nobody may build on the last ones. */
         uint64_t stable = i != MIRROR_SELF ? s->stable : stored ? r->m.number : r->m.stored;
@@ -187,7 +188,7 @@ enum err node_far_copy_asked(struct node_mirror *r, struct node_far *f, uint32_t
 
         (void)json_array_append_new(
             sites, json_pack("{s:I, s:I, s:I}", "site",
-                             (json_int_t)(i == MIRROR_SELF ? r->fars.id : r->fars.list[i].id),
+                             (json_int_t)(i == MIRROR_SELF ? r->remotes.id : r->remotes.list[i].id),
                              "stable", (json_int_t)stable, "clock", (json_int_t)clock));
     }
     fields = json_pack("{s:I, s:I, s:o}", "clock", (json_int_t)r->m.clock, "chunks",
@@ -197,7 +198,7 @@ enum err node_far_copy_asked(struct node_mirror *r, struct node_far *f, uint32_t
     return rc;
 }
 
-static enum err copy_send(struct node_mirror *r, struct node_far *f, uint32_t chunk)
+static enum err copy_send(struct node_mirror *r, struct node_remote_site *f, uint32_t chunk)
 {
     struct node_lane *l = r->lane;
     uint32_t elements = table_store_elements(l->tables, chunk);
@@ -207,7 +208,7 @@ static enum err copy_send(struct node_mirror *r, struct node_far *f, uint32_t ch
     struct wire_copy copy = {
         .chunk = {.table = table_store_table(l->tables, chunk),
                   .chunk = table_store_chunk(l->tables, chunk),
-                  .origin = r->fars.id,
+                  .origin = r->remotes.id,
                   .clock = r->m.clock,
                   .payload_bytes = elements * 4,
                   .payload = (const uint8_t *)r->scratch},
@@ -230,7 +231,7 @@ static enum err copy_send(struct node_mirror *r, struct node_far *f, uint32_t ch
     return rc;
 }
 
-void node_far_copy_flow(struct node_mirror *r, struct node_far *f)
+void node_remote_copy_flow(struct node_mirror *r, struct node_remote_site *f)
 {
     struct node_drain *d = node_drain_of(f);
     while (d->copy_next > 0 &&
@@ -258,7 +259,7 @@ static bool copy_read_sites(struct node_mirror *r, const json_t *fields)
     memset(r->copy_clocks, 0, sizeof(r->copy_clocks));
     for (size_t i = 0; i < json_array_size(sites); i++) {
         const json_t *site = json_array_get(sites, i);
-        const struct node_far *f;
+        const struct node_remote_site *f;
         uint64_t id, stable, clock;
 
         if (!node_json_u64(site, "site", UINT32_MAX, 0, &id) ||
@@ -266,7 +267,7 @@ static bool copy_read_sites(struct node_mirror *r, const json_t *fields)
             !node_json_u64(site, "clock", INT64_MAX, 0, &clock)) {
             return false;
         }
-        f = node_far_of(&r->fars, (uint32_t)id);
+        f = node_remote_of(&r->remotes, (uint32_t)id);
         if (f != NULL) {
             r->copy_stable[f->index] = stable;
             r->copy_clocks[f->index] = clock;
@@ -278,7 +279,7 @@ static bool copy_read_sites(struct node_mirror *r, const json_t *fields)
 /* Of what follows chunk by chunk no more is claimed than both have. */
 static void copy_announce(struct node_mirror *r)
 {
-    for (uint32_t i = 1; i < r->fars.count; i++) {
+    for (uint32_t i = 1; i < r->remotes.count; i++) {
         const struct mirror_site *s = &r->m.sites[i];
         bool less = s->stable < r->copy_stable[i];
 
@@ -292,7 +293,7 @@ static void copy_finish(struct node_mirror *r)
     struct node_lane *l = r->lane;
     uint64_t clock = r->copy_clock;
 
-    for (uint32_t i = 1; i < r->fars.count; i++) {
+    for (uint32_t i = 1; i < r->remotes.count; i++) {
         mirror_adopt_site(&r->m, i, r->copy_stable[i], r->copy_clocks[i]);
     }
     if (r->m.fresh) {
@@ -307,7 +308,8 @@ static void copy_finish(struct node_mirror *r)
     node_mirror_keep_copy(r);
 }
 
-void node_far_copy_answered(struct node_mirror *r, struct node_far *f, const json_t *fields)
+void node_remote_copy_answered(struct node_mirror *r, struct node_remote_site *f,
+                               const json_t *fields)
 {
     struct err_text text = {""};
     uint64_t chunks;
@@ -345,11 +347,11 @@ static void copy_install(struct node_mirror *r, uint32_t index, const struct wir
     memcpy(values, copy->chunk.payload, (size_t)elements * 4);
     for (uint32_t i = 0; i < copy->range_count; i++) {
         struct wire_range range = wire_range(copy->ranges, i);
-        const struct node_far *site = node_far_of(&r->fars, range.site);
+        const struct node_remote_site *site = node_remote_of(&r->remotes, range.site);
 
         if (site != NULL) {
             mirror_adopt(&r->m, index, site->index, range.number);
-        } else if (range.site == r->fars.id) {
+        } else if (range.site == r->remotes.id) {
             ours = range.number;
             if (r->m.fresh) {
                 mirror_adopt(&r->m, index, MIRROR_SELF, range.number);
@@ -378,8 +380,8 @@ static void copy_install(struct node_mirror *r, uint32_t index, const struct wir
     }
 }
 
-enum err node_far_copy_take(struct node_mirror *r, struct node_far *f,
-                            const struct net_frame *frame)
+enum err node_remote_copy_take(struct node_mirror *r, struct node_remote_site *f,
+                               const struct net_frame *frame)
 {
     struct node_lane *l = r->lane;
     struct wire_copy copy;

@@ -14,9 +14,9 @@ static enum err in_ranges(struct node_mirror *r, const void *ranges, uint32_t co
 {
     for (uint32_t i = 0; i < count; i++) {
         struct wire_range range = wire_range(ranges, i);
-        const struct node_far *f = node_far_of(&r->fars, range.site);
+        const struct node_remote_site *f = node_remote_of(&r->remotes, range.site);
 
-        if (f == NULL && range.site != r->fars.id) {
+        if (f == NULL && range.site != r->remotes.id) {
             return ERR_PEER;
         }
         out[i] = (struct mirror_range){
@@ -26,8 +26,8 @@ static enum err in_ranges(struct node_mirror *r, const void *ranges, uint32_t co
 }
 
 /* Our index of a chunk that another site numbers its own way; TABLE_STORE_NONE: not here (yet). */
-static uint32_t in_index(const struct node_mirror *r, const struct node_far *f, uint16_t table,
-                         uint32_t chunk)
+static uint32_t in_index(const struct node_mirror *r, const struct node_remote_site *f,
+                         uint16_t table, uint32_t chunk)
 {
     int16_t ours = table < TABLE_COUNT_MAX ? f->tables[table] : -1;
 
@@ -63,8 +63,8 @@ static void in_apply(struct node_mirror *r, uint32_t index, const struct wire_de
     }
 }
 
-static enum mirror_verdict in_judge(struct node_mirror *r, const struct node_far *f, uint32_t index,
-                                    const struct wire_delta *delta,
+static enum mirror_verdict in_judge(struct node_mirror *r, const struct node_remote_site *f,
+                                    uint32_t index, const struct wire_delta *delta,
                                     const struct mirror_range *ranges, bool held)
 {
     bool straight = delta->range_count == 1 && ranges[0].site == f->index;
@@ -118,7 +118,7 @@ static bool early_look(struct node_mirror *r, struct node_early *e)
 
     CHECK(wire_delta_decode(&e->header, buf_bytes(e->body), buf_size(e->body), &delta) == OK);
     CHECK(in_ranges(r, delta.ranges, delta.range_count, ranges) == OK);
-    index = in_index(r, e->far, e->header.table, e->header.chunk);
+    index = in_index(r, e->remote, e->header.table, e->header.chunk);
     if (index == TABLE_STORE_NONE || node_mirror_keep_room(r, delta.chunk.payload_bytes) != OK) {
         return false;
     }
@@ -127,7 +127,7 @@ static bool early_look(struct node_mirror *r, struct node_early *e)
         mirror_lose(&r->m, ranges, delta.range_count);
         return true;
     }
-    return in_judge(r, e->far, index, &delta, ranges, true) != MIRROR_HOLD;
+    return in_judge(r, e->remote, index, &delta, ranges, true) != MIRROR_HOLD;
 }
 
 void node_mirror_early(struct node_mirror *r)
@@ -150,8 +150,9 @@ void node_mirror_early(struct node_mirror *r)
     }
 }
 
-static void in_hold(struct node_mirror *r, struct node_far *f, const struct net_frame *frame,
-                    const struct mirror_range *ranges, uint32_t count)
+static void in_hold(struct node_mirror *r, struct node_remote_site *f,
+                    const struct net_frame *frame, const struct mirror_range *ranges,
+                    uint32_t count)
 {
     struct node_early *e =
         r->early_count < NODE_EARLY_MAX && node_room_spare(r->lane) ? mem_zalloc(sizeof(*e)) : NULL;
@@ -161,7 +162,7 @@ static void in_hold(struct node_mirror *r, struct node_far *f, const struct net_
         mirror_lose(&r->m, ranges, count);
         return;
     }
-    e->far = f;
+    e->remote = f;
     e->header = frame->header;
     list_init(&e->link);
     list_push_back(&r->early, &e->link);
@@ -183,13 +184,13 @@ static void *in_keep(void *user)
 }
 
 /* What comes here to be passed on may have to wait before it goes. */
-static void in_pass_announce(struct node_mirror *r, const struct node_far *f, uint32_t groups,
-                             const struct node_parcel *parcel)
+static void in_pass_announce(struct node_mirror *r, const struct node_remote_site *f,
+                             uint32_t groups, const struct node_parcel *parcel)
 {
     uint64_t hops = mirror_next_hops(&r->m, f->index, groups);
 
-    for (uint32_t i = 1; i < r->fars.count; i++) {
-        struct node_far *to = &r->fars.list[i];
+    for (uint32_t i = 1; i < r->remotes.count; i++) {
+        struct node_remote_site *to = &r->remotes.list[i];
 
         if ((hops >> i & 1) != 0 && to->up && node_drain_of(to)->raises) {
             node_mirror_announce(r, to, parcel, mirror_hop_groups(&r->m, i));
@@ -197,8 +198,8 @@ static void in_pass_announce(struct node_mirror *r, const struct node_far *f, ui
     }
 }
 
-static void in_pass(struct node_mirror *r, struct node_far *f, const struct net_frame *frame,
-                    uint32_t index, const struct wire_delta *delta,
+static void in_pass(struct node_mirror *r, struct node_remote_site *f,
+                    const struct net_frame *frame, uint32_t index, const struct wire_delta *delta,
                     const struct mirror_range *ranges)
 {
     struct wire_header header = frame->header;
@@ -231,7 +232,8 @@ static bool in_groups_known(const struct node_mirror *r, uint32_t groups)
     return (uint64_t)groups >> r->between->groups == 0;
 }
 
-static enum err in_delta(struct node_mirror *r, struct node_far *f, const struct net_frame *frame)
+static enum err in_delta(struct node_mirror *r, struct node_remote_site *f,
+                         const struct net_frame *frame)
 {
     struct mirror_range ranges[WIRE_RANGES_MAX];
     struct wire_delta delta;
@@ -272,7 +274,8 @@ static enum err in_delta(struct node_mirror *r, struct node_far *f, const struct
     return OK;
 }
 
-static enum err in_mark(struct node_mirror *r, struct node_far *f, const struct net_frame *frame)
+static enum err in_mark(struct node_mirror *r, struct node_remote_site *f,
+                        const struct net_frame *frame)
 {
     struct node_drain *d = node_drain_of(f);
     struct wire_mark mark;
@@ -289,7 +292,7 @@ static enum err in_mark(struct node_mirror *r, struct node_far *f, const struct 
     }
     for (uint32_t i = 0; i < mark.count; i++) {
         struct wire_mark_item item = wire_mark_item(mark.items, i);
-        const struct node_far *site = node_far_of(&r->fars, item.site);
+        const struct node_remote_site *site = node_remote_of(&r->remotes, item.site);
         struct mirror_mark its = {.site = site == NULL ? MIRROR_SELF : site->index,
                                   .groups = item.groups,
                                   .answer = item.answer,
@@ -298,7 +301,7 @@ static enum err in_mark(struct node_mirror *r, struct node_far *f, const struct 
                                   .number = item.number,
                                   .clock = item.clock};
 
-        if ((site == NULL && item.site != r->fars.id) || !in_groups_known(r, item.groups)) {
+        if ((site == NULL && item.site != r->remotes.id) || !in_groups_known(r, item.groups)) {
             return ERR_PEER;
         }
         mirror_marked(&r->m, f->index, &its);
@@ -312,7 +315,8 @@ static enum err in_mark(struct node_mirror *r, struct node_far *f, const struct 
     return OK;
 }
 
-static enum err in_report(struct node_mirror *r, struct node_far *f, const struct net_frame *frame)
+static enum err in_report(struct node_mirror *r, struct node_remote_site *f,
+                          const struct net_frame *frame)
 {
     struct mirror_report its = {0};
     struct wire_report report;
@@ -331,7 +335,8 @@ static enum err in_report(struct node_mirror *r, struct node_far *f, const struc
                                  .knew = report.knew,
                                  .done = report.done};
     for (uint32_t i = 0; i < report.away_count; i++) {
-        const struct node_far *away = node_far_of(&r->fars, wire_report_away(&report, i));
+        const struct node_remote_site *away =
+            node_remote_of(&r->remotes, wire_report_away(&report, i));
 
         its.away |= away == NULL ? 0 : UINT64_C(1) << away->index;
     }
@@ -345,7 +350,7 @@ static enum err in_report(struct node_mirror *r, struct node_far *f, const struc
 }
 
 /* Those who get the pieces from here have to hear of them too; before they have come, that is. */
-static void in_pass_barrier(struct node_mirror *r, const struct node_far *f, uint32_t index,
+static void in_pass_barrier(struct node_mirror *r, const struct node_remote_site *f, uint32_t index,
                             const struct wire_barrier *barrier, const struct mirror_range *ranges)
 {
     uint64_t hops = mirror_next_hops(&r->m, f->index, barrier->groups);
@@ -356,16 +361,17 @@ static void in_pass_barrier(struct node_mirror *r, const struct node_far *f, uin
         return;
     }
     on.table = table_store_table(r->lane->tables, index);
-    on.origin = r->fars.id;
-    for (uint32_t i = 1; i < r->fars.count; i++) {
-        if ((hops >> i & 1) != 0 && r->fars.list[i].up) {
+    on.origin = r->remotes.id;
+    for (uint32_t i = 1; i < r->remotes.count; i++) {
+        if ((hops >> i & 1) != 0 && r->remotes.list[i].up) {
             on.groups = mirror_hop_groups(&r->m, i);
-            r->stats.barriers_passed += node_mirror_send_barrier(r, &r->fars.list[i], &on);
+            r->stats.barriers_passed += node_mirror_send_barrier(r, &r->remotes.list[i], &on);
         }
     }
 }
 
-static enum err in_barrier(struct node_mirror *r, struct node_far *f, const struct net_frame *frame)
+static enum err in_barrier(struct node_mirror *r, struct node_remote_site *f,
+                           const struct net_frame *frame)
 {
     uint64_t bitmap[CODEC_WORDS_MAX] = {0};
     struct mirror_range ranges[WIRE_RANGES_MAX];
@@ -396,7 +402,8 @@ static enum err in_barrier(struct node_mirror *r, struct node_far *f, const stru
     return OK;
 }
 
-enum err node_mirror_take(struct node_mirror *r, struct node_far *f, const struct net_frame *frame)
+enum err node_mirror_take(struct node_mirror *r, struct node_remote_site *f,
+                          const struct net_frame *frame)
 {
     switch (frame->header.type) {
     case WIRE_DELTA:
@@ -408,7 +415,7 @@ enum err node_mirror_take(struct node_mirror *r, struct node_far *f, const struc
     case WIRE_BARRIER:
         return in_barrier(r, f, frame);
     case WIRE_COPY:
-        return node_far_copy_take(r, f, frame);
+        return node_remote_copy_take(r, f, frame);
     default:
         return ERR_PEER;
     }

@@ -37,7 +37,7 @@ static void keep_committed(void *user)
 {
     struct node_mirror *r = user;
 
-    for (uint32_t i = 1; i < r->fars.count && r->unsafe_until == 0; i++) {
+    for (uint32_t i = 1; i < r->remotes.count && r->unsafe_until == 0; i++) {
         mirror_stored(&r->m, i, r->standing.stable[i]);
     }
     mirror_store(&r->m, r->standing.number, r->standing.clock);
@@ -58,11 +58,11 @@ static enum err keep_standing(struct node_mirror *r)
     bytes_store64(bytes, r->m.clock);
     bytes_store64(bytes + 8, r->m.number);
     bytes_store64(bytes + 16, r->m.floor);
-    for (uint32_t i = 1; i < r->fars.count; i++) {
+    for (uint32_t i = 1; i < r->remotes.count; i++) {
         uint8_t *to = bytes + part.size;
 
         r->standing.stable[i] = r->m.sites[i].stable;
-        bytes_store32(to, r->fars.list[i].id);
+        bytes_store32(to, r->remotes.list[i].id);
         bytes_store32(to + 4, 0);
         bytes_store64(to + 8, r->m.sites[i].stable);
         bytes_store64(to + 16, r->m.sites[i].clock);
@@ -256,13 +256,13 @@ uint32_t node_mirror_keep_members(const struct node_mirror *r, uint32_t chunk,
     if (r == NULL) {
         return 0;
     }
-    for (uint32_t i = 0; i < r->fars.count; i++) {
+    for (uint32_t i = 0; i < r->remotes.count; i++) {
         out[i] = (struct checkpoint_member){
             .rank = NODE_RANK_SITES + i,
-            .incarnation = i == MIRROR_SELF ? r->fars.id : r->fars.list[i].id,
+            .incarnation = i == MIRROR_SELF ? r->remotes.id : r->remotes.list[i].id,
             .clock = i == MIRROR_SELF ? r->m.made[chunk] : mirror_contained(&r->m, chunk, i)};
     }
-    return r->fars.count;
+    return r->remotes.count;
 }
 
 void node_mirror_keep_begin(struct node_mirror *r)
@@ -303,11 +303,11 @@ void node_mirror_keep_done(struct node_mirror *r, bool ok)
 void node_mirror_restore_member(struct node_mirror *r, uint32_t chunk,
                                 const struct checkpoint_member *m)
 {
-    const struct node_far *f = node_far_of(&r->fars, (uint32_t)m->incarnation);
+    const struct node_remote_site *f = node_remote_of(&r->remotes, (uint32_t)m->incarnation);
 
     if (f != NULL) {
         mirror_adopt(&r->m, chunk, f->index, m->clock);
-    } else if (m->incarnation == r->fars.id) {
+    } else if (m->incarnation == r->remotes.id) {
         mirror_restore_chunk(&r->m, chunk, m->clock);
         r->standing.number = m->clock > r->standing.number ? m->clock : r->standing.number;
         r->found = true;
@@ -341,7 +341,7 @@ static enum err load_made(struct node_mirror *r, const uint8_t *bytes, size_t si
 {
     struct node_lane *l = r->lane;
     struct wire_header header = {.type = WIRE_DELTA};
-    struct wire_range range = {.site = r->fars.id};
+    struct wire_range range = {.site = r->remotes.id};
     struct codec_packed packed;
     uint32_t index, elements;
     uint64_t made;
@@ -401,7 +401,7 @@ static enum err load_took(struct node_mirror *r, const uint8_t *bytes, size_t si
     }
     for (uint32_t i = 0; i < count; i++) {
         const uint8_t *from = bytes + KEEP_TOOK_BYTES + (size_t)i * KEEP_RANGE_BYTES;
-        const struct node_far *f = node_far_of(&r->fars, bytes_load32(from));
+        const struct node_remote_site *f = node_remote_of(&r->remotes, bytes_load32(from));
 
         known += f != NULL;
         ranges[i] = (struct mirror_range){.site = f == NULL ? MIRROR_SELF : f->index,
@@ -434,7 +434,7 @@ static enum err load_stand(struct node_mirror *r, const uint8_t *bytes, size_t s
     r->standing.floor = bytes_load64(bytes + 16);
     r->found = true;
     for (size_t at = KEEP_STAND_BYTES; at < size && !r->load_torn; at += KEEP_RANGE_BYTES) {
-        const struct node_far *f = node_far_of(&r->fars, bytes_load32(bytes + at));
+        const struct node_remote_site *f = node_remote_of(&r->remotes, bytes_load32(bytes + at));
 
         if (f != NULL) {
             mirror_restore_site(&r->m, f->index, bytes_load64(bytes + at + 8),

@@ -5,7 +5,7 @@
 #include "obs/metric.h"
 
 /* Of one other site. */
-struct measure_far {
+struct measure_remote {
     struct obs_gauge *up;
     struct obs_gauge *behind;
     struct obs_gauge *waiting;
@@ -15,7 +15,7 @@ struct measure_far {
 };
 
 struct node_measure {
-    struct measure_far *fars; /* As those of the mirror. */
+    struct measure_remote *remotes; /* As those of the mirror. */
     struct obs_counter *made;
     struct obs_counter *taken;
     struct obs_counter *dropped;
@@ -55,10 +55,10 @@ static enum err measure_counter(struct node_mirror *r, const struct obs_label *l
     return obs_counter_create(r->lane->config.registry, &desc, out);
 }
 
-static enum err measure_open_far(struct node_mirror *r, uint32_t index)
+static enum err measure_open_remote(struct node_mirror *r, uint32_t index)
 {
-    struct measure_far *m = &r->measure->fars[index];
-    const struct obs_label site = {"site", r->fars.list[index].site.name};
+    struct measure_remote *m = &r->measure->remotes[index];
+    const struct obs_label site = {"site", r->remotes.list[index].site.name};
     const struct {
         struct obs_gauge **gauge;
         enum obs_merge merge;
@@ -129,10 +129,10 @@ enum err node_measure_open(struct node_mirror *r)
     if (r->measure == NULL) {
         return ERR_NOMEM;
     }
-    r->measure->fars = mem_calloc(r->fars.count, sizeof(*r->measure->fars));
-    rc = r->measure->fars == NULL ? ERR_NOMEM : measure_open_all(r);
-    for (uint32_t i = 1; i < r->fars.count && rc == OK; i++) {
-        rc = measure_open_far(r, i);
+    r->measure->remotes = mem_calloc(r->remotes.count, sizeof(*r->measure->remotes));
+    rc = r->measure->remotes == NULL ? ERR_NOMEM : measure_open_all(r);
+    for (uint32_t i = 1; i < r->remotes.count && rc == OK; i++) {
+        rc = measure_open_remote(r, i);
     }
     return rc;
 }
@@ -140,7 +140,7 @@ enum err node_measure_open(struct node_mirror *r)
 void node_measure_close(struct node_mirror *r)
 {
     if (r->measure != NULL) {
-        mem_free(r->measure->fars);
+        mem_free(r->measure->remotes);
         mem_free(r->measure);
         r->measure = NULL;
     }
@@ -154,10 +154,10 @@ static void measure_follow(struct obs_counter *c, uint64_t now)
     obs_counter_add(c, now > before ? now - before : 0);
 }
 
-static void measure_look_far(struct node_mirror *r, struct node_far *f)
+static void measure_look_remote(struct node_mirror *r, struct node_remote_site *f)
 {
     const struct mirror_site *s = &r->m.sites[f->index];
-    const struct measure_far *m = &r->measure->fars[f->index];
+    const struct measure_remote *m = &r->measure->remotes[f->index];
     uint64_t clock = s->clock + s->offset;
     struct net_peer_stats stats = {0};
 
@@ -192,7 +192,7 @@ void node_measure_look(struct node_mirror *r)
     measure_follow(m->waited[NODE_WAIT_ROOM], (uint64_t)stats.waited_room_ns);
     obs_gauge_set(m->log, (double)stats.log_bytes);
     obs_gauge_set(m->soft, stats.soft);
-    for (uint32_t i = 1; i < r->fars.count; i++) {
-        measure_look_far(r, &r->fars.list[i]);
+    for (uint32_t i = 1; i < r->remotes.count; i++) {
+        measure_look_remote(r, &r->remotes.list[i]);
     }
 }

@@ -27,7 +27,7 @@ static void mirror_add_hubs(struct node_mirror *r)
         struct mirror_hubs hubs = {.count = b->hubs[i].count};
 
         for (uint32_t k = 0; k < hubs.count; k++) {
-            const struct node_far *f = node_far_named(&r->fars, b->hubs[i].sites[k]);
+            const struct node_remote_site *f = node_remote_named(&r->remotes, b->hubs[i].sites[k]);
 
             hubs.sites[k] = f == NULL ? MIRROR_SELF : f->index;
         }
@@ -35,7 +35,7 @@ static void mirror_add_hubs(struct node_mirror *r)
     }
 }
 
-static const struct node_fars_events mirror_events;
+static const struct node_remote_events mirror_events;
 static void mirror_tick_due(struct loop_timer *timer, void *user);
 static void mirror_pump_due(struct loop_task *task, void *user);
 
@@ -68,7 +68,7 @@ static enum err mirror_build(struct node_mirror *r, struct err_text *text)
                              &index);
     }
     if (rc == OK) {
-        rc = node_fars_fill(&r->fars, text);
+        rc = node_remotes_fill(&r->remotes, text);
     }
     if (rc == OK) {
         mirror_add_hubs(r);
@@ -110,7 +110,7 @@ enum err node_mirror_create(struct node_lane *l, struct node_mirror **out, struc
     selective_init(&r->selective);
     loop_task_init(&r->pump, l->config.loop, mirror_pump_due, r);
     r->drains = mem_calloc(MIRROR_SITES_MAX, sizeof(*r->drains));
-    rc = r->drains == NULL ? ERR_NOMEM : node_fars_init(&r->fars, l, &mirror_events, r);
+    rc = r->drains == NULL ? ERR_NOMEM : node_remotes_init(&r->remotes, l, &mirror_events, r);
     if (rc == OK) {
         rc = loop_timer_init(&r->tick, l->config.loop, mirror_tick_due, r);
     }
@@ -146,7 +146,7 @@ void node_mirror_destroy(struct node_mirror *r)
     node_mirror_keep_end(r);
     node_mirror_early_drop(r);
     if (r->m.sites != NULL) {
-        for (uint32_t i = 1; i < r->fars.count; i++) {
+        for (uint32_t i = 1; i < r->remotes.count; i++) {
             mirror_down(&r->m, i, 0);
         }
         for (uint32_t c = 0; c < r->m.chunks_count; c++) {
@@ -159,7 +159,7 @@ void node_mirror_destroy(struct node_mirror *r)
     }
     mirror_chunks_free(r->chunks, 0, r->chunks_count + r->chunks_ready);
     node_measure_close(r);
-    node_fars_deinit(&r->fars);
+    node_remotes_deinit(&r->remotes);
     selective_deinit(&r->selective);
     codec_sum_destroy(r->sum);
     mem_free(r->scratch);
@@ -174,12 +174,12 @@ enum err node_mirror_start(struct node_mirror *r)
 {
     r->started = true;
     r->started_ns = r->clock_ns = node_mirror_now(r);
-    node_fars_start(&r->fars);
+    node_remotes_start(&r->remotes);
     loop_timer_start_in(&r->tick, (int64_t)NODE_MIRROR_TICK_MS * 1000000);
     return OK;
 }
 
-static void mirror_far_up(struct node_far *f, bool anew, void *user)
+static void mirror_remote_up(struct node_remote_site *f, bool anew, void *user)
 {
     struct node_mirror *r = user;
 
@@ -187,17 +187,17 @@ static void mirror_far_up(struct node_far *f, bool anew, void *user)
     node_mirror_pump(r);
 }
 
-static void mirror_far_down(struct node_far *f, void *user)
+static void mirror_remote_down(struct node_remote_site *f, void *user)
 {
     struct node_mirror *r = user;
 
     mirror_down(&r->m, f->index, node_mirror_now(r));
-    node_far_copy_over(r, f);
+    node_remote_copy_over(r, f);
     node_mirror_release(r);
     node_mirror_pump(r);
 }
 
-static void mirror_far_lost(struct node_far *f, bool out, void *user)
+static void mirror_remote_lost(struct node_remote_site *f, bool out, void *user)
 {
     struct node_drain *d = node_drain_of(f);
 
@@ -211,42 +211,43 @@ static void mirror_far_lost(struct node_far *f, bool out, void *user)
     }
 }
 
-static void mirror_far_known(struct node_far *f, void *user)
+static void mirror_remote_known(struct node_remote_site *f, void *user)
 {
     (void)f;
     node_mirror_early(user);
 }
 
-static enum err mirror_far_frame(struct node_far *f, const struct net_frame *frame, void *user)
+static enum err mirror_remote_frame(struct node_remote_site *f, const struct net_frame *frame,
+                                    void *user)
 {
     return node_mirror_take(user, f, frame);
 }
 
-static enum err mirror_far_control(struct node_far *f, uint16_t operation, uint32_t call,
-                                   const json_t *fields, bool in, void *user)
+static enum err mirror_remote_control(struct node_remote_site *f, uint16_t operation, uint32_t call,
+                                      const json_t *fields, bool in, void *user)
 {
     if (in && operation == NODE_OP_COPY && f->in_agreed) {
-        return node_far_copy_asked(user, f, call, json_is_true(json_object_get(fields, "go")));
+        return node_remote_copy_asked(user, f, call, json_is_true(json_object_get(fields, "go")));
     }
     if (!in && operation == (NODE_OP_COPY | NODE_ANSWER)) {
-        node_far_copy_answered(user, f, fields);
+        node_remote_copy_answered(user, f, fields);
         return OK;
     }
     return ERR_PEER;
 }
 
-static const struct node_fars_events mirror_events = {
-    .up = mirror_far_up,
-    .down = mirror_far_down,
-    .lost = mirror_far_lost,
-    .known = mirror_far_known,
-    .frame = mirror_far_frame,
-    .control = mirror_far_control,
+static const struct node_remote_events mirror_events = {
+    .up = mirror_remote_up,
+    .down = mirror_remote_down,
+    .lost = mirror_remote_lost,
+    .known = mirror_remote_known,
+    .frame = mirror_remote_frame,
+    .control = mirror_remote_control,
 };
 
-struct node_fars *node_mirror_fars(struct node_mirror *r)
+struct node_remote_sites *node_mirror_remotes(struct node_mirror *r)
 {
-    return &r->fars;
+    return &r->remotes;
 }
 
 /* Moving. */
@@ -264,7 +265,7 @@ void node_mirror_writable(struct node_mirror *r)
 void node_mirror_acked(struct node_mirror *r, struct net_peer *peer,
                        const struct wire_header *header)
 {
-    struct node_far *f = node_far_of_peer(&r->fars, peer);
+    struct node_remote_site *f = node_remote_of_peer(&r->remotes, peer);
     struct node_drain *d;
 
     if (f == NULL || peer != f->out) {
@@ -296,7 +297,7 @@ void node_mirror_wake(struct node_mirror *r)
     }
 }
 
-static void mirror_report(struct node_mirror *r, struct node_far *f)
+static void mirror_report(struct node_mirror *r, struct node_remote_site *f)
 {
     uint32_t away[WIRE_REPORT_AWAY_MAX];
     struct mirror_report report;
@@ -317,14 +318,14 @@ static void mirror_report(struct node_mirror *r, struct node_far *f)
                                .knew = report.knew,
                                .done = report.done,
                                .away = away};
-    for (uint32_t i = 1; i < r->fars.count; i++) {
+    for (uint32_t i = 1; i < r->remotes.count; i++) {
         if ((report.away >> i & 1) != 0) {
             uint32_t at = out.away_count++;
 
-            for (; at > 0 && away[at - 1] > r->fars.list[i].id; at--) {
+            for (; at > 0 && away[at - 1] > r->remotes.list[i].id; at--) {
                 away[at] = away[at - 1];
             }
-            away[at] = r->fars.list[i].id;
+            away[at] = r->remotes.list[i].id;
         }
     }
     if (wire_report_encode(r->lane->pool, &out, &frame) == OK) {
@@ -344,8 +345,8 @@ static void mirror_pump_due(struct loop_task *task, void *user)
     node_mirror_due(r);
     node_mirror_keep_tables(r);
     node_mirror_journal(r);
-    for (uint32_t i = 1; i < r->fars.count; i++) {
-        struct node_far *f = &r->fars.list[i];
+    for (uint32_t i = 1; i < r->remotes.count; i++) {
+        struct node_remote_site *f = &r->remotes.list[i];
 
         if (!f->up) {
             continue;
@@ -354,15 +355,15 @@ static void mirror_pump_due(struct loop_task *task, void *user)
             mirror_report(r, f);
         }
         node_mirror_flow(r, f);
-        node_far_copy_flow(r, f);
+        node_remote_copy_flow(r, f);
     }
     node_mirror_release(r);
 }
 
 /* A site without a connection for a while is away; one that refused is asked again. */
-static void mirror_tick_far(struct node_mirror *r, struct node_far *f, int64_t now_ns)
+static void mirror_tick_remote(struct node_mirror *r, struct node_remote_site *f, int64_t now_ns)
 {
-    bool seen = node_far_tick(f, now_ns, (int64_t)NODE_FAR_DOWN_MS * 1000000);
+    bool seen = node_remote_tick(f, now_ns, (int64_t)NODE_REMOTE_DOWN_MS * 1000000);
 
     if (f->up && !seen && r->m.sites[f->index].up) {
         mirror_down(&r->m, f->index, now_ns);
@@ -378,14 +379,14 @@ static void mirror_tick_due(struct loop_timer *timer, void *user)
     int64_t now_ns = node_mirror_now(r);
 
     (void)timer;
-    for (uint32_t i = 1; i < r->fars.count; i++) {
-        mirror_tick_far(r, &r->fars.list[i], now_ns);
+    for (uint32_t i = 1; i < r->remotes.count; i++) {
+        mirror_tick_remote(r, &r->remotes.list[i], now_ns);
     }
     if (mirror_tick(&r->m, now_ns)) {
         (void)selective_look_all(&r->selective, &r->m);
         node_mirror_wake(r);
     }
-    node_far_copy_look(r);
+    node_remote_copy_look(r);
     node_mirror_pump(r);
     if (now_ns - r->measured_ns >= (int64_t)NODE_MEASURE_MS * 1000000) {
         r->measured_ns = now_ns;
@@ -523,7 +524,7 @@ void node_mirror_grown(struct node_mirror *r)
     r->chunks_ready = 0;
     node_mirror_pump(r);
     if (r->started) {
-        node_meet_again(&r->fars);
+        node_handshake_resend(&r->remotes);
     }
 }
 

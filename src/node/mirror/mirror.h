@@ -8,7 +8,7 @@
 #include "node/site/between.h"
 
 struct net_peer;
-struct node_fars;
+struct node_remote_sites;
 struct node_lane;
 struct node_mirror;
 struct table_schema;
@@ -29,7 +29,7 @@ MUST_USE enum err node_mirror_room(struct node_mirror *r, uint16_t id,
 void node_mirror_grown(struct node_mirror *r);
 
 /* Its sessions with other sites: what is none of meeting comes here. */
-struct node_fars *node_mirror_fars(struct node_mirror *r);
+struct node_remote_sites *node_mirror_remotes(struct node_mirror *r);
 void node_mirror_writable(struct node_mirror *r);
 void node_mirror_acked(struct node_mirror *r, struct net_peer *peer,
                        const struct wire_header *header);

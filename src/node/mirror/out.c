@@ -126,7 +126,7 @@ static enum err out_parcel(struct node_mirror *r, uint32_t chunk, uint64_t clock
         .chunk = {.table = table_store_table(l->tables, chunk),
                   .codec = (uint16_t)packed->codec,
                   .chunk = table_store_chunk(l->tables, chunk),
-                  .origin = r->fars.id,
+                  .origin = r->remotes.id,
                   .clock = clock,
                   .weight = 1,
                   .payload_bytes = packed->bytes,
@@ -157,7 +157,7 @@ static enum err out_piece(struct node_mirror *r, uint32_t chunk, uint64_t clock,
                           const struct codec_packed *packed)
 {
     struct wire_range range = {
-        .site = r->fars.id, .prev = r->m.made[chunk], .number = r->m.number + 1};
+        .site = r->remotes.id, .prev = r->m.made[chunk], .number = r->m.number + 1};
     struct node_parcel *parcel;
     enum err rc = node_mirror_keep_room(r, packed->bytes);
 
@@ -209,7 +209,7 @@ static uint64_t out_log_limit(const struct node_mirror *r)
     return limit > 0 ? limit : (uint64_t)(r->chunks_count + 1) * LIMIT_CHUNK_BYTES;
 }
 
-bool node_mirror_send_barrier(struct node_mirror *r, struct node_far *f,
+bool node_mirror_send_barrier(struct node_mirror *r, struct node_remote_site *f,
                               const struct wire_barrier *barrier)
 {
     struct buf *frame;
@@ -227,8 +227,8 @@ bool node_mirror_send_barrier(struct node_mirror *r, struct node_far *f,
 
 /* The elements of a piece are known to be old at the other end until it comes. If they are most of
  * their chunk, about everybody would wait: that is what the mirror clock is for. */
-void node_mirror_announce(struct node_mirror *r, struct node_far *f, const struct node_parcel *p,
-                          uint32_t groups)
+void node_mirror_announce(struct node_mirror *r, struct node_remote_site *f,
+                          const struct node_parcel *p, uint32_t groups)
 {
     struct node_lane *l = r->lane;
     struct wire_delta delta;
@@ -245,7 +245,7 @@ void node_mirror_announce(struct node_mirror *r, struct node_far *f, const struc
         .table = p->header.table,
         .codec = p->header.codec,
         .chunk = p->header.chunk,
-        .origin = r->fars.id,
+        .origin = r->remotes.id,
         .groups = groups,
         .clock = p->header.clock,
         .index_bytes = codec_index_bytes(p->header.codec, delta.chunk.payload, elements),
@@ -276,8 +276,8 @@ static bool out_judge(struct node_mirror *r, uint32_t chunk, uint64_t clock)
                         held);
         return false;
     }
-    for (uint32_t i = 1; i < r->fars.count; i++) {
-        struct node_far *f = &r->fars.list[i];
+    for (uint32_t i = 1; i < r->remotes.count; i++) {
+        struct node_remote_site *f = &r->remotes.list[i];
         uint32_t groups;
         struct node_parcel *p =
             f->up && node_drain_of(f)->raises ? mirror_newest(&r->m, chunk, i, &groups) : NULL;
@@ -328,7 +328,7 @@ static void out_drained(struct node_drain *d)
     }
 }
 
-static struct asp_link out_link(const struct node_mirror *r, struct node_far *f)
+static struct asp_link out_link(const struct node_mirror *r, struct node_remote_site *f)
 {
     struct node_drain *d = node_drain_of(f);
     struct net_peer_stats stats;
@@ -352,7 +352,7 @@ static struct asp_link out_link(const struct node_mirror *r, struct node_far *f)
 static void out_measure(struct node_mirror *r, uint64_t version)
 {
     struct asp_link links[MIRROR_SITES_MAX];
-    struct node_far *fars[MIRROR_SITES_MAX] = {NULL};
+    struct node_remote_site *remotes[MIRROR_SITES_MAX] = {NULL};
     int64_t now_ns = node_mirror_now(r);
     struct asp_clock clock = {.clock = version,
                               .took_ns = now_ns - r->clock_ns,
@@ -360,17 +360,17 @@ static void out_measure(struct node_mirror *r, uint64_t version)
                               .passed_bytes = r->passed_bytes,
                               .links = links};
 
-    for (uint32_t i = 1; i < r->fars.count; i++) {
-        struct node_far *f = &r->fars.list[i];
+    for (uint32_t i = 1; i < r->remotes.count; i++) {
+        struct node_remote_site *f = &r->remotes.list[i];
 
         if (f->up) {
-            fars[clock.links_count] = f;
+            remotes[clock.links_count] = f;
             links[clock.links_count++] = out_link(r, f);
         }
     }
     clock.copies = clock.links_count;
     for (uint32_t k = 0; k < clock.links_count; k++) {
-        struct node_far *f = fars[k];
+        struct node_remote_site *f = remotes[k];
         struct node_drain *d = node_drain_of(f);
         bool before = d->raises;
         struct node_parcel *p;
@@ -484,10 +484,10 @@ static uint32_t flow_ranges(const struct node_mirror *r, const struct mirror_fra
 {
     for (uint32_t i = 0; i < frame->range_count; i++) {
         const struct mirror_range *range = &frame->ranges[i];
-        struct wire_range its = {.site = range->site == MIRROR_SELF ? r->fars.id
-                                                                    : r->fars.list[range->site].id,
-                                 .prev = range->prev,
-                                 .number = range->number};
+        struct wire_range its = {
+            .site = range->site == MIRROR_SELF ? r->remotes.id : r->remotes.list[range->site].id,
+            .prev = range->prev,
+            .number = range->number};
         uint32_t at = i;
 
         for (; at > 0 && out[at - 1].site > its.site; at--) {
@@ -498,7 +498,7 @@ static uint32_t flow_ranges(const struct node_mirror *r, const struct mirror_fra
     return frame->range_count;
 }
 
-static enum err flow_piece(struct node_mirror *r, struct node_far *f,
+static enum err flow_piece(struct node_mirror *r, struct node_remote_site *f,
                            const struct mirror_frame *frame)
 {
     struct node_lane *l = r->lane;
@@ -507,7 +507,7 @@ static enum err flow_piece(struct node_mirror *r, struct node_far *f,
         .chunk = {.table = table_store_table(l->tables, frame->chunk),
                   .chunk = table_store_chunk(l->tables, frame->chunk),
                   .epoch = frame->groups,
-                  .origin = r->fars.id,
+                  .origin = r->remotes.id,
                   .clock = frame->clock,
                   .weight = 1},
         .range_count = flow_ranges(r, frame, ranges),
@@ -521,7 +521,7 @@ static enum err flow_piece(struct node_mirror *r, struct node_far *f,
         struct wire_header header = p->header;
 
         header.epoch = frame->groups;
-        header.origin = r->fars.id;
+        header.origin = r->remotes.id;
         header.flags = 0;
         rc = net_peer_send(f->out, NET_DATA, &header, buf_ref(p->body));
         if (rc != OK) {
@@ -539,7 +539,7 @@ static enum err flow_piece(struct node_mirror *r, struct node_far *f,
     return rc;
 }
 
-static enum err flow_marks(struct node_mirror *r, struct node_far *f,
+static enum err flow_marks(struct node_mirror *r, struct node_remote_site *f,
                            const struct mirror_frame *frame)
 {
     struct node_drain *d = node_drain_of(f);
@@ -552,7 +552,7 @@ static enum err flow_marks(struct node_mirror *r, struct node_far *f,
         const struct mirror_mark *m = &frame->marks[i];
 
         items[i] = (struct wire_mark_item){
-            .site = m->site == MIRROR_SELF ? r->fars.id : r->fars.list[m->site].id,
+            .site = m->site == MIRROR_SELF ? r->remotes.id : r->remotes.list[m->site].id,
             .groups = m->groups,
             .answer = m->answer,
             .flags = m->whole ? WIRE_MARK_WHOLE : 0,
@@ -587,7 +587,7 @@ static enum err flow_marks(struct node_mirror *r, struct node_far *f,
 
 /* A link that is busy gets what keeps it so, and no more: what waits here meets later pieces of its
  * chunk and goes together with them, what waits further on does not. */
-static bool flow_enough(const struct node_far *f)
+static bool flow_enough(const struct node_remote_site *f)
 {
     struct node_drain *d = node_drain_of(f);
     struct net_peer_stats stats;
@@ -598,7 +598,7 @@ static bool flow_enough(const struct node_far *f)
            (double)stats.unacked_bytes >= (double)d->bytes_per_s * ahead_s;
 }
 
-void node_mirror_flow(struct node_mirror *r, struct node_far *f)
+void node_mirror_flow(struct node_mirror *r, struct node_remote_site *f)
 {
     struct mirror_frame frame;
 

@@ -5,7 +5,7 @@
 
 #include "node/lane/state.h"
 #include "node/mirror/mirror.h"
-#include "node/site/far.h"
+#include "node/site/remote.h"
 #include "store/checkpoint.h"
 #include "sync/fresh.h"
 #include "sync/selective.h"
@@ -60,7 +60,7 @@ struct node_drain {
 /* A piece that came and cannot be added yet. */
 struct node_early {
     struct list link;
-    struct node_far *far;
+    struct node_remote_site *remote;
     struct wire_header header;
     struct buf *body;
 };
@@ -73,7 +73,7 @@ struct node_mirror_chunk {
 struct node_mirror {
     struct node_lane *lane;
     const struct node_between *between;
-    struct node_fars fars; /* Indexes are those of the machine. */
+    struct node_remote_sites remotes; /* Indexes are those of the machine. */
     struct node_drain *drains;
     struct mirror m;
     struct asp asp;
@@ -139,7 +139,7 @@ struct node_mirror {
     int64_t started_ns;
 };
 
-static inline struct node_drain *node_drain_of(const struct node_far *f)
+static inline struct node_drain *node_drain_of(const struct node_remote_site *f)
 {
     return &((struct node_mirror *)f->set->user)->drains[f->index];
 }
@@ -159,30 +159,32 @@ void node_parcel_drop(struct node_parcel *p);
 struct node_parcel *node_parcel_make(const struct wire_header *header, struct buf *body,
                                      uint32_t payload_bytes); /* Takes @body; NULL: no memory. */
 void node_mirror_release(struct node_mirror *r);
-void node_mirror_flow(struct node_mirror *r, struct node_far *f);
+void node_mirror_flow(struct node_mirror *r, struct node_remote_site *f);
 void node_mirror_due(struct node_mirror *r); /* Try again what found no room. */
 /* Tell that site, and by it @groups, which elements a payload that waits for it will change. */
-void node_mirror_announce(struct node_mirror *r, struct node_far *f, const struct node_parcel *p,
-                          uint32_t groups);
+void node_mirror_announce(struct node_mirror *r, struct node_remote_site *f,
+                          const struct node_parcel *p, uint32_t groups);
 /* False: there is no room. The pieces come anyhow; only later than a barrier would have said. */
-bool node_mirror_send_barrier(struct node_mirror *r, struct node_far *f,
+bool node_mirror_send_barrier(struct node_mirror *r, struct node_remote_site *f,
                               const struct wire_barrier *barrier);
 
 /* mirror/in.c */
-MUST_USE enum err node_mirror_take(struct node_mirror *r, struct node_far *f,
+MUST_USE enum err node_mirror_take(struct node_mirror *r, struct node_remote_site *f,
                                    const struct net_frame *frame);
 void node_mirror_early(struct node_mirror *r); /* Judge again what waits. */
 void node_mirror_early_drop(struct node_mirror *r);
 
 /* mirror/copy.c */
-void node_far_copy_look(struct node_mirror *r); /* Is one needed, and from whom? */
-void node_far_copy_over(struct node_mirror *r, const struct node_far *f); /* Its session is gone. */
-void node_far_copy_flow(struct node_mirror *r, struct node_far *f);
-MUST_USE enum err node_far_copy_asked(struct node_mirror *r, struct node_far *f, uint32_t call,
-                                      bool go);
-void node_far_copy_answered(struct node_mirror *r, struct node_far *f, const json_t *fields);
-MUST_USE enum err node_far_copy_take(struct node_mirror *r, struct node_far *f,
-                                     const struct net_frame *frame);
+void node_remote_copy_look(struct node_mirror *r); /* Is one needed, and from whom? */
+void node_remote_copy_over(struct node_mirror *r,
+                           const struct node_remote_site *f); /* Its session is gone. */
+void node_remote_copy_flow(struct node_mirror *r, struct node_remote_site *f);
+MUST_USE enum err node_remote_copy_asked(struct node_mirror *r, struct node_remote_site *f,
+                                         uint32_t call, bool go);
+void node_remote_copy_answered(struct node_mirror *r, struct node_remote_site *f,
+                               const json_t *fields);
+MUST_USE enum err node_remote_copy_take(struct node_mirror *r, struct node_remote_site *f,
+                                        const struct net_frame *frame);
 
 /* mirror/keep.c */
 void node_mirror_journal(struct node_mirror *r); /* Store what is due. */

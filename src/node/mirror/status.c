@@ -2,10 +2,10 @@
 
 #include "node/mirror/state.h"
 
-static json_t *status_far(struct node_mirror *r, const struct node_far *f)
+static json_t *status_remote(struct node_mirror *r, const struct node_remote_site *f)
 {
     const struct mirror_site *s = &r->m.sites[f->index];
-    json_t *out = node_far_status(f, f->up && s->up);
+    json_t *out = node_remote_status(f, f->up && s->up);
     uint64_t clock = s->clock + s->offset;
 
     (void)json_object_update_new(
@@ -45,7 +45,7 @@ static void status_waits(const struct node_mirror *r, json_t *out)
                               json_real((double)(node_mirror_now(r) - gate->since_ns) / 1e9));
     if (gate->site != MIRROR_NOBODY) {
         (void)json_object_set_new(out, "waits_for",
-                                  json_string(r->fars.list[gate->site].site.name));
+                                  json_string(r->remotes.list[gate->site].site.name));
     }
 }
 
@@ -56,7 +56,7 @@ static bool status_settled(const struct node_mirror *r)
     bool settled = r->m.done && r->due_count == 0 && r->m.log_first == r->m.log_end &&
                    node_mirror_began(r) && r->early_count == 0;
 
-    for (uint32_t i = 1; i < r->fars.count && settled; i++) {
+    for (uint32_t i = 1; i < r->remotes.count && settled; i++) {
         const struct mirror_site *s = &r->m.sites[i];
 
         settled = s->left_out || (s->up && s->done && s->stable >= s->number);
@@ -71,8 +71,8 @@ struct json_t *node_mirror_status(struct node_mirror *r)
     json_t *out;
 
     node_mirror_stats(r, &stats);
-    for (uint32_t i = 1; i < r->fars.count; i++) {
-        (void)json_array_append_new(sites, status_far(r, &r->fars.list[i]));
+    for (uint32_t i = 1; i < r->remotes.count; i++) {
+        (void)json_array_append_new(sites, status_remote(r, &r->remotes.list[i]));
     }
     out = json_pack(
         "{s:b, s:b, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:b, s:o}",
@@ -95,7 +95,7 @@ struct json_t *node_mirror_status(struct node_mirror *r)
     status_waits(r, out);
     if (r->copy_from != MIRROR_NOBODY) {
         (void)json_object_set_new(out, "copies_from",
-                                  json_string(r->fars.list[r->copy_from].site.name));
+                                  json_string(r->remotes.list[r->copy_from].site.name));
     }
     return out;
 }

@@ -1,5 +1,4 @@
-/* Servers of several sites with their threads, over loopback: they share, come back, and refuse
- * whom they must. */
+/* Servers of several sites, with threads, over loopback: they share, restart, and refuse. */
 
 #include "base/log.h"
 #include "loop/clock.h"
@@ -17,9 +16,8 @@
 #include <sys/syscall.h>
 
 /* libuv closes descriptors by syscall(), and files are opened by openat(): ThreadSanitizer follows
- * neither. When servers die while others write files, it takes a folder that got the number of a
- * loop's epoll for that epoll, and its closing for a race with the thread that used the loop. So it
- * is told what libuv closes. */
+ * neither, and takes a folder that got the number of a closed epoll for that epoll, and its closing
+ * for a race with the thread that used the loop. So it is told what libuv closes. */
 void __sanitizer_syscall_pre_impl_close(long fd);
 
 __attribute__((visibility("default"))) long syscall(long number, ...)
@@ -363,20 +361,20 @@ static void pair_wait_begun(struct pair *p, int i)
     }
 }
 
-static void pair_wait_trouble(struct pair *p, int i, const char *part)
+static void pair_wait_error(struct pair *p, int i, const char *part)
 {
     int64_t until = loop_now_ns(p->loop) + (int64_t)TESTING_WAIT_S * 1000000000;
 
     for (;;) {
         const json_t *site = pair_other(p, i);
-        const char *trouble = json_string_value(json_object_get(site, "trouble"));
+        const char *error = json_string_value(json_object_get(site, "last_error"));
 
-        if (trouble != NULL && strstr(trouble, part) != NULL) {
+        if (error != NULL && strstr(error, part) != NULL) {
             assert_false(json_is_true(json_object_get(site, "up")));
             return;
         }
         if (loop_now_ns(p->loop) > until) {
-            fail_msg("\"%s\" does not say \"%s\"", trouble == NULL ? "" : trouble, part);
+            fail_msg("\"%s\" does not say \"%s\"", error == NULL ? "" : error, part);
         }
         loop_turn(p->loop, 1000000);
     }
@@ -409,17 +407,17 @@ static void test_sites_with_other_terms_refuse_each_other_until_one_is_put_right
     (void)state;
     p->betweens[1].threshold = 0.5F;
     pair_start(p);
-    pair_wait_trouble(p, 0, "threshold: 0 at site east, 0.5 at site west: all sites must have the");
-    pair_wait_trouble(p, 1, "threshold: 0 at site east, 0.5 at site west: all sites must have the");
+    pair_wait_error(p, 0, "threshold: 0 at site east, 0.5 at site west: all sites must have the");
+    pair_wait_error(p, 1, "threshold: 0 at site east, 0.5 at site west: all sites must have the");
     p->betweens[1].threshold = 0;
     p->betweens[1].staleness = 3;
     pair_restart(p, 1);
-    pair_wait_trouble(p, 0, "staleness: 8 at site east, 3 at site west");
+    pair_wait_error(p, 0, "staleness: 8 at site east, 3 at site west");
     p->betweens[1].staleness = 8;
     p->betweens[1].groups = 2;
     p->others[1].group = 1;
     pair_restart(p, 1);
-    pair_wait_trouble(p, 0, "groups: 0 at site east, {\"west\":0,\"east\":1} at site west");
+    pair_wait_error(p, 0, "groups: 0 at site east, {\"west\":0,\"east\":1} at site west");
     p->betweens[1].groups = 0;
     pair_restart(p, 1);
     pair_wait_up(p, 0);
@@ -444,8 +442,8 @@ static void test_sites_with_other_lists_refuse_each_other_until_one_is_put_right
     p->betweens[1].others = three;
     p->betweens[1].others_count = 2;
     pair_restart(p, 1);
-    pair_wait_trouble(p, 0, words);
-    pair_wait_trouble(p, 1, words);
+    pair_wait_error(p, 0, words);
+    pair_wait_error(p, 1, words);
     p->betweens[1].others = &p->others[1];
     p->betweens[1].others_count = 1;
     pair_restart(p, 1);
@@ -461,8 +459,8 @@ static void test_sites_with_other_lanes_refuse_each_other(void **state)
     (void)state;
     p->sites[1].lanes = 1;
     pair_start(p);
-    pair_wait_trouble(p, 0, "fewer lanes than this site");
-    pair_wait_trouble(p, 1, "lanes: 2 at site east, 1 at site west");
+    pair_wait_error(p, 0, "fewer lanes than this site");
+    pair_wait_error(p, 1, "lanes: 2 at site east, 1 at site west");
     pair_close(p);
 }
 
@@ -476,8 +474,8 @@ static void test_sites_with_other_tables_refuse_each_other_and_go_on_alone(void 
     pair_wait_begun(p, 0);
     pair_wait_begun(p, 1);
     pair_crews(p, 10, ROWS / 2);
-    pair_wait_trouble(p, 0, "table model is 400 x 1000 at site east and 200 x 1000 at site west");
-    pair_wait_trouble(p, 1, "table model is 400 x 1000 at site east and 200 x 1000 at site west");
+    pair_wait_error(p, 0, "table model is 400 x 1000 at site east and 200 x 1000 at site west");
+    pair_wait_error(p, 1, "table model is 400 x 1000 at site east and 200 x 1000 at site west");
     crew_round(&p->crews[0]);
     crew_round(&p->crews[1]);
     crew_expect(&p->crews[0], PAIR_WORKERS);
@@ -493,10 +491,10 @@ static void test_a_site_at_the_address_of_another_is_refused(void **state)
     pair_start(p);
     (void)snprintf(p->others[0].name, sizeof(p->others[0].name), "north");
     pair_restart(p, 0);
-    pair_wait_trouble(p, 0, "is a server of site west, not site north");
-    pair_wait_trouble(p, 1,
-                      "site west is not in the list of site east: all sites must have the "
-                      "same list; start the servers of site east again with site west in it");
+    pair_wait_error(p, 0, "is a server of site west, not site north");
+    pair_wait_error(p, 1,
+                    "site west is not in the list of site east: all sites must have the "
+                    "same list; start the servers of site east again with site west in it");
     pair_close(p);
 }
 
@@ -509,7 +507,7 @@ static void test_a_site_that_is_not_there_is_told_as_such(void **state)
     node_server_destroy(p->owners[1].server);
     p->owners[1].server = NULL;
     pair_restart(p, 0);
-    pair_wait_trouble(p, 0, "efused");
+    pair_wait_error(p, 0, "efused");
     pair_close(p);
 }
 
@@ -690,6 +688,7 @@ static void fake_is_met(enum wire_type answer, const char *expected)
     const struct log_config log = {.filter = "info", .wall_us = fake_wall_us, .write = fake_log};
     struct pair *p = pair_new(NULL);
     int64_t until = loop_now_ns(p->loop) + (int64_t)TESTING_WAIT_S * 1000000000;
+    const char *error;
     struct fake k;
 
     fake_logged = 0;
@@ -697,12 +696,13 @@ static void fake_is_met(enum wire_type answer, const char *expected)
     fake_open(&k, p->loop);
     fake_listen(&k, p, answer);
     assert_true(pair_start_one(p, 0));
-    pair_wait_trouble(p, 0, expected);
+    pair_wait_error(p, 0, expected);
     while (k.hellos < FAKE_HELLOS || fake_logged < PAIR_LANES) { /* It is asked again, and again. */
         assert_true(loop_now_ns(p->loop) < until);
         loop_turn(p->loop, 10000000);
     }
-    assert_string_equal(json_string_value(json_object_get(pair_other(p, 0), "trouble")), expected);
+    error = json_string_value(json_object_get(pair_other(p, 0), "last_error"));
+    assert_string_equal(error, expected);
     assert_int_equal(fake_logged, PAIR_LANES);
     fake_close(&k);
     pair_close(p);
@@ -900,11 +900,11 @@ static void guest_asks(struct pair *p, const char *name, uint16_t operation, jso
     guest_close(&g);
 }
 
-/* Its terms are right, only it is the wrong one. */
-static void guest_meets(struct pair *p, const char *name, const char *part)
+/* Its configuration is right, but it is the wrong site. */
+static void guest_handshake(struct pair *p, const char *name, const char *part)
 {
-    guest_asks(p, name, NODE_OP_MEET,
-               json_pack("{s:s, s:i, s:o, s:[]}", "site", "west", "lane", 0, "terms",
+    guest_asks(p, name, NODE_OP_HANDSHAKE,
+               json_pack("{s:s, s:i, s:o, s:[]}", "site", "west", "lane", 0, "shared_config",
                          node_between_to_json(&p->betweens[1], &p->sites[1]), "tables"),
                part);
 }
@@ -964,10 +964,10 @@ static void test_nobody_else_can_speak_for_a_site(void **state)
 
     pair_start(p);
     pair_wait_up(p, 0);
-    guest_meets(p, "worker", "operation meet is not for the role worker");
-    guest_meets(p, "operator", "operation meet is not for the role operator");
-    guest_meets(p, "second", "operation meet is for the role server of another site");
-    guest_meets(p, "north", "site north is not in the list of site east");
+    guest_handshake(p, "worker", "operation handshake is not for the role worker");
+    guest_handshake(p, "operator", "operation handshake is not for the role operator");
+    guest_handshake(p, "second", "operation handshake is for the role server of another site");
+    guest_handshake(p, "north", "site north is not in the list of site east");
     guest_reports(p, "worker");
     guest_reports(p, "operator");
     guest_reports(p, "second");

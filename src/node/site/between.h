@@ -11,8 +11,8 @@
  *     deliver  to all, or by groups and hubs; or .central: sums to one of them, by planned ways,
  *              and results back (node/central/central.h), with all of the above left out
  *
- * The operator gives it to all servers of a site. Sites compare what must be equal when they meet,
- * and refuse each other with the reason. */
+ * The operator gives it to all servers of a site. Sites compare what must be equal in the
+ * handshake, and refuse each other with the reason. */
 
 #ifndef NODE_SITE_BETWEEN_H
 #define NODE_SITE_BETWEEN_H
@@ -42,7 +42,7 @@ enum {
 struct node_other_site {
     char name[LIMIT_NAME_BYTES + 1];
     struct net_address first; /* Where its first lane is. */
-    bool far;                 /* Central: there is no link to it, only ways through others. */
+    bool indirect;            /* Central: there is no link to it, only ways through others. */
     uint32_t group;
     uint64_t pace_bytes_per_s; /* From all lanes of this site together; zero: no limit. */
 };

@@ -592,7 +592,7 @@ void worker_lane_up(struct worker_lane *k, bool restarted)
     struct node_worker *w = k->worker;
     bool resume = restarted && k->resumable;
 
-    k->trouble[0] = '\0';
+    k->last_error[0] = '\0';
     if (k->state != LINK_AWAY && !restarted) {
         return; /* The same session goes on. */
     }
@@ -645,7 +645,7 @@ void worker_lane_hurry(struct worker_lane *k)
 void worker_lane_lost(struct worker_lane *k, const char *text)
 {
     node_worker_notice(k->worker, "lane %u is lost: %s", k->number, text);
-    (void)snprintf(k->trouble, sizeof(k->trouble), "%s", text);
+    (void)snprintf(k->last_error, sizeof(k->last_error), "%s", text);
     node_worker_traffic(k->worker, k->number, &k->sent_bytes, &k->received_bytes);
     lane_give_up(k);
     k->up_ns = net_peer_is_up(k->peer) ? loop_now_ns(k->worker->config.loop) : k->up_ns;

@@ -142,7 +142,7 @@ struct worker_lane {
     struct loop_timer redial;
     uint64_t sent_bytes; /* In sessions that are over. */
     uint64_t received_bytes;
-    char trouble[128];
+    char last_error[128];
 };
 
 enum node_task_kind {

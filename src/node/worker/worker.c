@@ -97,19 +97,19 @@ static void worker_down(struct net_peer *peer, enum err why, const char *text, v
         node_feed_parent_down(net_peer_user(peer), false);
     } else if (k != NULL && worker_kind(k) == PEER_LANE) {
         k->up_ns = loop_now_ns(k->worker->config.loop);
-        (void)snprintf(k->trouble, sizeof(k->trouble), "%s", text);
+        (void)snprintf(k->last_error, sizeof(k->last_error), "%s", text);
         node_worker_notice(user, "lane %u is away: %s", k->number, text);
     }
 }
 
-static void worker_trouble(struct net_peer *peer, enum err why, const char *text, void *user)
+static void worker_connect_failed(struct net_peer *peer, enum err why, const char *text, void *user)
 {
     struct worker_lane *k = net_peer_user(peer);
 
     (void)why;
     (void)user;
     if (k != NULL && worker_kind(k) == PEER_LANE) {
-        (void)snprintf(k->trouble, sizeof(k->trouble), "%s", text);
+        (void)snprintf(k->last_error, sizeof(k->last_error), "%s", text);
     }
 }
 
@@ -199,7 +199,7 @@ static const struct net_endpoint_events worker_events = {
     .acked = worker_acked,
     .writable = worker_writable,
     .down = worker_down,
-    .trouble = worker_trouble,
+    .connect_failed = worker_connect_failed,
     .lost = worker_lost,
 };
 
@@ -493,7 +493,7 @@ bool node_worker_why(struct node_worker *w, char *out, size_t size)
         (void)net_address_format(&k->address, address);
         if (k->peer == NULL || !net_peer_is_up(k->peer)) {
             (void)snprintf(out, size, "lane %u at %s cannot be reached%s%s", k->number, address,
-                           k->trouble[0] != '\0' ? ": " : "", k->trouble);
+                           k->last_error[0] != '\0' ? ": " : "", k->last_error);
             return true;
         }
         if (!w->site_known) {

@@ -72,8 +72,8 @@ static void test_sites_are_joined_as_the_map_says_at_the_slower_rate(void **stat
                                                                         : 0);
     }
     assert_string_equal(west->others[0].name, "mid");
-    assert_false(west->others[0].far);
-    assert_true(west->others[1].far && west->others[2].far);
+    assert_false(west->others[0].indirect);
+    assert_true(west->others[1].indirect && west->others[2].indirect);
     assert_int_equal(west->plan.epoch, 0);
     assert_true(west->move_gain == 0.1 && west->reserve == 0);
     assert_int_equal(west->change_percent, 25);
@@ -242,7 +242,7 @@ static void expect_same(const struct node_between *a, const struct node_between 
     assert_int_equal(a->others_count, b->others_count);
     for (uint32_t i = 0; i < a->others_count; i++) {
         assert_string_equal(a->others[i].name, b->others[i].name);
-        assert_int_equal(a->others[i].far, b->others[i].far);
+        assert_int_equal(a->others[i].indirect, b->others[i].indirect);
     }
 }
 
@@ -292,7 +292,8 @@ static void test_servers_that_are_told_of_no_links_have_all_of_unknown_rate(void
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(run_sites_between(s)->links[i].bytes_per_s, 0);
     }
-    assert_false(run_sites_between(s)->others[0].far || run_sites_between(s)->others[1].far);
+    assert_false(run_sites_between(s)->others[0].indirect ||
+                 run_sites_between(s)->others[1].indirect);
     run_sites_free(s);
 }
 

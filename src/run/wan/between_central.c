@@ -87,7 +87,7 @@ void run_between_central(const struct run_file *f, uint32_t site, struct site_li
     out->change_percent = (uint32_t)(c->replan * 100 + 0.5);
     for (uint32_t i = 0, k = 0; i < f->sites_count; i++) {
         if (i != site) {
-            out->others[k++].far = central_join(f, site, i) == NULL;
+            out->others[k++].indirect = central_join(f, site, i) == NULL;
         }
     }
     if (c->centre != RUN_NO_SITE) {

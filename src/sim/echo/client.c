@@ -137,7 +137,8 @@ static void echo_client_down(struct net_peer *peer, enum err why, const char *te
     sim_trace(n->echo->world, n->host, "%s is down: %s", net_peer_identity(peer)->name, text);
 }
 
-static void echo_client_trouble(struct net_peer *peer, enum err why, const char *text, void *user)
+static void echo_client_connect_failed(struct net_peer *peer, enum err why, const char *text,
+                                       void *user)
 {
     struct echo_node *n = user;
 
@@ -189,7 +190,7 @@ static const struct net_endpoint_events echo_client_events = {
     .frame = echo_client_frame,
     .writable = echo_client_writable,
     .down = echo_client_down,
-    .trouble = echo_client_trouble,
+    .connect_failed = echo_client_connect_failed,
     .lost = echo_client_lost,
 };
 

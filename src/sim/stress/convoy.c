@@ -172,7 +172,7 @@ static void convoy_choose_between(struct convoy *f, struct rng *rng)
             (void)snprintf(o->name, sizeof(o->name), "%s", f->sites[other].name);
             (void)snprintf(server, sizeof(server), "%s-s0", f->sites[other].name);
             sim_cluster_place(server, &o->first);
-            o->far = !f->joined[i][other];
+            o->indirect = !f->joined[i][other];
         }
     }
 }

@@ -1,19 +1,21 @@
-/* Sites meet: each says its terms and its tables, and refuses the other if they differ. */
+/* The handshake between two sites: each sends its configuration and tables, and refuses the other
+ * if they differ. It decides nothing else: which data follows is the owner's affair. */
 
 #include "node/lane/state.h"
-#include "node/site/far.h"
+#include "node/site/remote.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* Sessions that others dialled: whose is it? */
-struct node_far *node_meet_stranger(struct node_fars *set, struct net_peer *peer)
+struct node_remote_site *node_handshake_identify(struct node_remote_sites *set,
+                                                 struct net_peer *peer)
 {
     const char *site = net_peer_identity(peer)->site;
     struct err_text text;
 
     for (uint32_t i = 1; i < set->count; i++) {
-        struct node_far *f = &set->list[i];
+        struct node_remote_site *f = &set->list[i];
 
         if (strcmp(f->site.name, site) == 0) {
             if (f->in != NULL && f->in != peer) {
@@ -23,7 +25,7 @@ struct node_far *node_meet_stranger(struct node_fars *set, struct net_peer *peer
             f->in_agreed = false;
             f->anew = true;
             set->events->lost(f, false, set->user);
-            node_far_look(f); /* What was on its way is lost. */
+            node_remote_recheck(f); /* What was on its way is lost. */
             f->in = peer;
             return f;
         }
@@ -36,13 +38,14 @@ struct node_far *node_meet_stranger(struct node_fars *set, struct net_peer *peer
         (void)snprintf(set->stranger, sizeof(set->stranger), "%s", site);
         LOG_WRN("node", "%s", text.text);
     }
-    if (node_control_refuse(peer, set->lane->pool, NODE_OP_MEET, 1, ERR_REFUSED, text.text) != OK) {
+    if (node_control_refuse(peer, set->lane->pool, NODE_OP_HANDSHAKE, 1, ERR_REFUSED, text.text) !=
+        OK) {
         net_peer_close(peer, text.text);
     }
     return NULL;
 }
 
-bool node_meet_is_it(struct node_far *f, struct net_peer *peer)
+bool node_handshake_accepts(struct node_remote_site *f, struct net_peer *peer)
 {
     const struct pki_identity *who = net_peer_identity(peer);
     char address[NET_ADDRESS_BYTES];
@@ -57,31 +60,32 @@ bool node_meet_is_it(struct node_far *f, struct net_peer *peer)
         "server",
         net_address_format(&f->site.first, address), wire_role_name(who->role), who->site,
         f->site.name);
-    node_far_troubled(f, text.text);
-    net_peer_close(peer, f->trouble);
+    node_remote_set_error(f, text.text);
+    net_peer_close(peer, f->last_error);
     return false;
 }
 
-void node_meet_say(struct node_far *f)
+void node_handshake_send(struct node_remote_site *f)
 {
     struct node_lane *l = f->set->lane;
-    json_t *fields = json_pack(
-        "{s:s, s:i, s:o, s:o}", "site", l->config.site.name, "lane", (int)l->config.number, "terms",
-        node_between_to_json(f->set->between, &l->config.site), "tables", node_operate_tables(l));
+    json_t *fields = json_pack("{s:s, s:i, s:o, s:o}", "site", l->config.site.name, "lane",
+                               (int)l->config.number, "shared_config",
+                               node_between_to_json(f->set->between, &l->config.site), "tables",
+                               node_operate_tables(l));
 
-    if (node_control_send(f->out, l->pool, NODE_OP_MEET, 1, fields) != OK) {
+    if (node_control_send(f->out, l->pool, NODE_OP_HANDSHAKE, 1, fields) != OK) {
         net_peer_close(f->out, "no room for a greeting");
     }
     json_decref(fields);
 }
 
 /* Both sites say it in the same words. */
-static enum err meet_differs(const struct table_schema *a, const char *site_a,
-                             const struct table_schema *b, const char *site_b,
-                             struct err_text *text)
+static enum err handshake_differs(const struct table_schema *a, const char *site_a,
+                                  const struct table_schema *b, const char *site_b,
+                                  struct err_text *text)
 {
     if (strcmp(site_a, site_b) > 0) {
-        return meet_differs(b, site_b, a, site_a, text);
+        return handshake_differs(b, site_b, a, site_a, text);
     }
     return err_text_set(
         text, ERR_INVALID,
@@ -92,7 +96,8 @@ static enum err meet_differs(const struct table_schema *a, const char *site_a,
 }
 
 /* Which of our tables is each of theirs? */
-static enum err meet_tables(struct node_far *f, const json_t *tables, struct err_text *text)
+static enum err handshake_tables(struct node_remote_site *f, const json_t *tables,
+                                 struct err_text *text)
 {
     struct node_lane *l = f->set->lane;
 
@@ -114,7 +119,7 @@ static enum err meet_tables(struct node_far *f, const json_t *tables, struct err
                 continue;
             }
             if (!table_schema_equal(ours, &schema)) {
-                return meet_differs(&schema, f->site.name, ours, l->config.site.name, text);
+                return handshake_differs(&schema, f->site.name, ours, l->config.site.name, text);
             }
             f->tables[theirs] = (int16_t)id;
         }
@@ -123,22 +128,22 @@ static enum err meet_tables(struct node_far *f, const json_t *tables, struct err
 }
 
 /* It is told why, and so is whoever looks at this server's status. */
-static enum err meet_refuse(struct node_far *f, uint16_t operation, uint32_t call, enum err rc,
-                            const struct err_text *text)
+static enum err handshake_refuse(struct node_remote_site *f, uint16_t operation, uint32_t call,
+                                 enum err rc, const struct err_text *text)
 {
-    node_far_troubled(f, text->text);
+    node_remote_set_error(f, text->text);
     return node_control_refuse(f->in, f->set->lane->pool, operation, call, rc, text->text);
 }
 
-static enum err meet_asked(struct node_far *f, uint32_t call, const json_t *fields)
+static enum err handshake_asked(struct node_remote_site *f, uint32_t call, const json_t *fields)
 {
     struct node_lane *l = f->set->lane;
     json_t *ours = node_between_to_json(f->set->between, &l->config.site);
     struct err_text text = {""};
     uint64_t lane;
     json_t *answer;
-    enum err rc = node_between_compare(ours, l->config.site.name, json_object_get(fields, "terms"),
-                                       f->site.name, &text);
+    enum err rc = node_between_compare(
+        ours, l->config.site.name, json_object_get(fields, "shared_config"), f->site.name, &text);
 
     json_decref(ours);
     if (rc == OK && (!node_json_u64(fields, "lane", NODE_LANES_MAX, NODE_LANES_MAX, &lane) ||
@@ -148,33 +153,33 @@ static enum err meet_asked(struct node_far *f, uint32_t call, const json_t *fiel
     if (rc == OK) {
         json_decref(f->said);
         f->said = json_incref(json_object_get(fields, "tables"));
-        rc = meet_tables(f, f->said, &text);
+        rc = handshake_tables(f, f->said, &text);
     }
     if (rc != OK) {
-        return meet_refuse(f, NODE_OP_MEET, call, rc, &text);
+        return handshake_refuse(f, NODE_OP_HANDSHAKE, call, rc, &text);
     }
     f->in_agreed = true;
     f->set->events->known(f, f->set->user);
     answer = json_object();
-    rc = node_control_send(f->in, l->pool, NODE_OP_MEET | NODE_ANSWER, call, answer);
+    rc = node_control_send(f->in, l->pool, NODE_OP_HANDSHAKE | NODE_ANSWER, call, answer);
     json_decref(answer);
     return rc;
 }
 
-void node_meet_again(struct node_fars *set)
+void node_handshake_resend(struct node_remote_sites *set)
 {
     for (uint32_t i = 1; i < set->count; i++) {
-        struct node_far *f = &set->list[i];
+        struct node_remote_site *f = &set->list[i];
         struct err_text text = {""};
 
-        if (meet_tables(f, f->said, &text) != OK) {
-            node_far_troubled(f, text.text);
+        if (handshake_tables(f, f->said, &text) != OK) {
+            node_remote_set_error(f, text.text);
             f->in_agreed = false;
-            node_far_look(f);
+            node_remote_recheck(f);
         }
         /* A session that has agreed is not greeted again when its connection is back. */
         if (f->out != NULL && (f->out_agreed || net_peer_is_up(f->out))) {
-            node_meet_say(f);
+            node_handshake_send(f);
         }
         set->events->known(f, set->user);
     }
@@ -182,7 +187,7 @@ void node_meet_again(struct node_fars *set)
 
 /* A chunk of a table that is not here would have no place, and its copy comes once: the table is
  * made as the other has it, under the same number, before workers do. */
-bool node_meet_make_tables(struct node_far *f)
+bool node_handshake_make_tables(struct node_remote_site *f)
 {
     struct node_lane *l = f->set->lane;
 
@@ -203,7 +208,7 @@ bool node_meet_make_tables(struct node_far *f)
             return false;
         }
         if (node_lane_add_table(l, (uint16_t)id, &schema, &text) != OK) {
-            node_far_troubled(f, text.text);
+            node_remote_set_error(f, text.text);
             return false;
         }
         node_lane_trace(l, "makes table %s as site %s has it", schema.name, f->site.name);
@@ -212,7 +217,7 @@ bool node_meet_make_tables(struct node_far *f)
 }
 
 /* The first lane of a site has told where the others are. */
-static enum err meet_found(struct node_far *f, const json_t *fields)
+static enum err handshake_found(struct node_remote_site *f, const json_t *fields)
 {
     struct node_lane *l = f->set->lane;
     const char *address =
@@ -220,17 +225,17 @@ static enum err meet_found(struct node_far *f, const json_t *fields)
     struct net_address to;
 
     if (address == NULL || net_address_parse(address, &to, NULL) != OK) {
-        node_far_troubled(f, "it has fewer lanes than this site: give all sites as many");
-        f->retry_ns = loop_now_ns(l->config.loop) + (int64_t)NODE_FAR_RETRY_MS * 1000000;
+        node_remote_set_error(f, "it has fewer lanes than this site: give all sites as many");
+        f->retry_ns = loop_now_ns(l->config.loop) + (int64_t)NODE_REMOTE_RETRY_MS * 1000000;
     } else if (f->out == NULL && net_endpoint_dial(l->endpoint, l->config.transport, &to,
                                                    f->set->between->streams, &f->out) == OK) {
-        node_far_dialled(f);
+        node_remote_on_dialled(f);
     }
-    net_peer_close(f->scout, f->out == NULL ? f->trouble : "thank you");
+    net_peer_close(f->locator, f->out == NULL ? f->last_error : "thank you");
     return OK;
 }
 
-static void meet_answered(struct node_far *f, const json_t *fields)
+static void handshake_answered(struct node_remote_site *f, const json_t *fields)
 {
     struct err_text text = {""};
 
@@ -238,11 +243,11 @@ static void meet_answered(struct node_far *f, const json_t *fields)
         f->out_agreed = true;
         return;
     }
-    node_far_troubled(f, text.text);
-    net_peer_close(f->out, f->trouble);
+    node_remote_set_error(f, text.text);
+    net_peer_close(f->out, f->last_error);
 }
 
-enum err node_meet_control(struct node_far *f, const struct net_frame *frame, bool in)
+enum err node_handshake_control(struct node_remote_site *f, const struct net_frame *frame, bool in)
 {
     json_t *fields;
     uint16_t operation;
@@ -260,13 +265,13 @@ enum err node_meet_control(struct node_far *f, const struct net_frame *frame, bo
     if (!permitted) {
         /* It was told. */
     } else if (in && node_control_check(operation, fields, &text) != OK) {
-        rc = meet_refuse(f, operation, call, ERR_INVALID, &text);
-    } else if (in && operation == NODE_OP_MEET) {
-        rc = meet_asked(f, call, fields);
+        rc = handshake_refuse(f, operation, call, ERR_INVALID, &text);
+    } else if (in && operation == NODE_OP_HANDSHAKE) {
+        rc = handshake_asked(f, call, fields);
     } else if (!in && operation == (NODE_OP_SITE | NODE_ANSWER)) {
-        rc = meet_found(f, fields);
-    } else if (!in && operation == (NODE_OP_MEET | NODE_ANSWER)) {
-        meet_answered(f, fields);
+        rc = handshake_found(f, fields);
+    } else if (!in && operation == (NODE_OP_HANDSHAKE | NODE_ANSWER)) {
+        handshake_answered(f, fields);
     } else {
         rc = f->set->events->control(f, operation, call, fields, in, f->set->user);
     }

@@ -15,7 +15,7 @@ enum { FAR_TOLD_BYTES = 16 * 1024 };
 /* Options. */
 
 /* Which options are for which grounds. */
-static enum cli_exit far_options(struct cli_context *ctx, struct run_far *far)
+static enum cli_exit remote_options(struct cli_context *ctx, struct run_remote *remote)
 {
     static const struct {
         const char *option;
@@ -28,7 +28,7 @@ static enum cli_exit far_options(struct cli_context *ctx, struct run_far *far)
                 {"submit", "slurm", NULL},    {"detach", "slurm", NULL}};
     const char *on = cli_text(ctx, "on");
 
-    far->insecure = security_insecure(ctx);
+    remote->insecure = security_insecure(ctx);
     for (size_t i = 0; i < sizeof(only) / sizeof(only[0]); i++) {
         bool fits =
             strcmp(on, only[i].on) == 0 || (only[i].also != NULL && strcmp(on, only[i].also) == 0);
@@ -43,7 +43,7 @@ static enum cli_exit far_options(struct cli_context *ctx, struct run_far *far)
 }
 
 /* The words of --ssh. */
-static enum cli_exit far_command(struct cli_context *ctx, struct run_far *far)
+static enum cli_exit remote_command(struct cli_context *ctx, struct run_remote *remote)
 {
     const char *given = cli_text(ctx, "ssh");
     char *rest = NULL;
@@ -52,17 +52,17 @@ static enum cli_exit far_command(struct cli_context *ctx, struct run_far *far)
     if (given == NULL) {
         return CLI_DONE;
     }
-    far->words = mem_strdup(given);
-    if (far->words == NULL) {
+    remote->words = mem_strdup(given);
+    if (remote->words == NULL) {
         return cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "run: out of memory");
     }
-    for (char *word = strtok_r(far->words, " ", &rest); word != NULL;
+    for (char *word = strtok_r(remote->words, " ", &rest); word != NULL;
          word = strtok_r(NULL, " ", &rest)) {
         if (count == RUN_HOSTS_COMMAND_MAX) {
             return cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL, "--ssh: more than %d words",
                              RUN_HOSTS_COMMAND_MAX);
         }
-        far->command[count++] = word;
+        remote->command[count++] = word;
     }
     return count > 0 ? CLI_DONE
                      : cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL,
@@ -70,17 +70,17 @@ static enum cli_exit far_command(struct cli_context *ctx, struct run_far *far)
 }
 
 /* In the clear only where somebody said so, and said it twice for what leaves the machine. */
-static enum cli_exit far_judge(struct cli_context *ctx, const struct run_far *far)
+static enum cli_exit remote_judge(struct cli_context *ctx, const struct run_remote *remote)
 {
-    for (uint32_t i = 0; far->insecure == 1 && i < far->hosts->count; i++) {
+    for (uint32_t i = 0; remote->insecure == 1 && i < remote->hosts->count; i++) {
         struct net_address at = {.scheme = NET_SCHEME_TCP};
 
-        (void)snprintf(at.host, sizeof(at.host), "%.253s", far->hosts->items[i].address);
+        (void)snprintf(at.host, sizeof(at.host), "%.253s", remote->hosts->items[i].address);
         if (!security_is_local(&at)) {
             return cli_error(ctx, CLI_ERROR_INSECURE, NULL,
                              "--insecure: host %s is at %s, which is not this machine; if members "
                              "are really to talk in the clear, give --insecure twice",
-                             far->hosts->items[i].name, at.host);
+                             remote->hosts->items[i].name, at.host);
         }
     }
     return CLI_DONE;
@@ -88,14 +88,14 @@ static enum cli_exit far_judge(struct cli_context *ctx, const struct run_far *fa
 
 /* Asking. */
 
-static const char *far_way(const struct run_host *host)
+static const char *remote_way(const struct run_host *host)
 {
     return host->way == RUN_HOST_SSH ? "ssh " : host->way == RUN_HOST_SRUN ? "srun " : "";
 }
 
 /* All that cannot be used, in one message. */
-static enum cli_exit far_tell(struct cli_context *ctx, const struct run_hosts *hosts,
-                              const struct run_asked *answers)
+static enum cli_exit remote_tell(struct cli_context *ctx, const struct run_hosts *hosts,
+                                 const struct run_asked *answers)
 {
     enum run_asked_as worst = RUN_ASKED_GOOD;
     uint32_t count = 0;
@@ -114,7 +114,7 @@ static enum cli_exit far_tell(struct cli_context *ctx, const struct run_hosts *h
         }
         count++;
         worst = worst == RUN_ASKED_GOOD || a->as < worst ? a->as : worst;
-        text_addf(&text, "\n  %s (%s%s): ", host->name, far_way(host),
+        text_addf(&text, "\n  %s (%s%s): ", host->name, remote_way(host),
                   host->at == NULL ? "this machine" : host->at);
         text_add_printable(&text, a->why);
     }
@@ -129,8 +129,8 @@ static enum cli_exit far_tell(struct cli_context *ctx, const struct run_hosts *h
     return status;
 }
 
-static void far_note_versions(struct cli_context *ctx, const struct run_hosts *hosts,
-                              const struct run_asked *answers)
+static void remote_note_versions(struct cli_context *ctx, const struct run_hosts *hosts,
+                                 const struct run_asked *answers)
 {
     for (uint32_t i = 0; i < hosts->count; i++) {
         if (strcmp(answers[i].version, STRAIT_VERSION) != 0) {
@@ -140,7 +140,7 @@ static void far_note_versions(struct cli_context *ctx, const struct run_hosts *h
     }
 }
 
-static enum cli_exit far_ask_in(struct cli_context *ctx, struct run_hosts_ask *ask)
+static enum cli_exit remote_ask_in(struct cli_context *ctx, struct run_hosts_ask *ask)
 {
     struct run_asked *answers = mem_calloc(ask->hosts->count, sizeof(*answers));
     enum cli_exit status;
@@ -148,23 +148,23 @@ static enum cli_exit far_ask_in(struct cli_context *ctx, struct run_hosts_ask *a
     if (answers == NULL || run_hosts_ask(ask, answers) != OK) {
         status = cli_error(ctx, CLI_ERROR_NO_MEMORY, NULL, "run: the hosts cannot be asked");
     } else {
-        status = far_tell(ctx, ask->hosts, answers);
+        status = remote_tell(ctx, ask->hosts, answers);
         if (status == CLI_DONE) {
-            far_note_versions(ctx, ask->hosts, answers);
+            remote_note_versions(ctx, ask->hosts, answers);
         }
     }
     mem_free(answers);
     return status;
 }
 
-static enum cli_exit far_ask(struct cli_context *ctx, const struct run_file *f,
-                             const struct run_far *far, const char *program)
+static enum cli_exit remote_ask(struct cli_context *ctx, const struct run_file *f,
+                                const struct run_remote *remote, const char *program)
 {
     char dir[256], cwd[PATH_MAX], data[2 * PATH_MAX];
     const char *paths[2];
-    struct run_hosts_ask ask = {.hosts = far->hosts,
+    struct run_hosts_ask ask = {.hosts = remote->hosts,
                                 .program = program,
-                                .command = far->words == NULL ? NULL : far->command,
+                                .command = remote->words == NULL ? NULL : remote->command,
                                 .dir = dir,
                                 .paths = paths};
     enum cli_exit status;
@@ -182,7 +182,7 @@ static enum cli_exit far_ask(struct cli_context *ctx, const struct run_file *f,
     }
     status = run_temporary(ctx, dir, sizeof(dir));
     if (status == CLI_DONE) {
-        status = far_ask_in(ctx, &ask);
+        status = remote_ask_in(ctx, &ask);
         run_temporary_remove(dir);
     }
     return status;
@@ -190,8 +190,8 @@ static enum cli_exit far_ask(struct cli_context *ctx, const struct run_file *f,
 
 /* All together. */
 
-static enum cli_exit far_fits(struct cli_context *ctx, const struct run_file *f,
-                              const struct run_far *far)
+static enum cli_exit remote_fits(struct cli_context *ctx, const struct run_file *f,
+                                 const struct run_remote *remote)
 {
     struct err_text text = {""};
     struct run_deal deal = {0};
@@ -203,14 +203,14 @@ static enum cli_exit far_fits(struct cli_context *ctx, const struct run_file *f,
                          "root, which is the same on all of them",
                          cli_argument(ctx, 0), f->between.library);
     }
-    if (run_hosts_deal(far->hosts, f, &deal, &text) != OK) {
+    if (run_hosts_deal(remote->hosts, f, &deal, &text) != OK) {
         return cli_error(ctx, CLI_ERROR_HOSTS, NULL, "%s", text.text);
     }
     run_deal_free(&deal);
-    return far_judge(ctx, far);
+    return remote_judge(ctx, remote);
 }
 
-static enum cli_exit far_load(struct cli_context *ctx, struct run_far *far)
+static enum cli_exit remote_load(struct cli_context *ctx, struct run_remote *remote)
 {
     const char *path = cli_text(ctx, "hosts");
     struct err_text text = {""};
@@ -220,34 +220,35 @@ static enum cli_exit far_load(struct cli_context *ctx, struct run_far *far)
         return cli_error(ctx, CLI_ERROR_MISSING_ARGUMENT, NULL,
                          "run: on which machines? Say --hosts FILE; docs/RUNS.md has one");
     }
-    rc = run_hosts_load(path, &far->hosts, &text);
+    rc = run_hosts_load(path, &remote->hosts, &text);
     if (rc != OK) {
         return cli_error(ctx,
                          rc == ERR_NOT_FOUND || rc == ERR_IO ? CLI_ERROR_FILE : CLI_ERROR_HOSTS,
                          NULL, "%s", text.text);
     }
-    return far_command(ctx, far);
+    return remote_command(ctx, remote);
 }
 
-enum cli_exit run_far_open(struct cli_context *ctx, const struct run_file *f, const char *program,
-                           struct run_far *far)
+enum cli_exit run_remote_open(struct cli_context *ctx, const struct run_file *f,
+                              const char *program, struct run_remote *remote)
 {
     const char *on = cli_text(ctx, "on");
-    enum cli_exit status = far_options(ctx, far);
+    enum cli_exit status = remote_options(ctx, remote);
 
     if (status == CLI_DONE && strcmp(on, "hosts") == 0) {
-        status = far_load(ctx, far);
+        status = remote_load(ctx, remote);
     } else if (status == CLI_DONE && strcmp(on, "slurm") == 0 && cli_flag(ctx, "inside")) {
-        status = run_nodes_open(ctx, f, &far->hosts);
+        status = run_nodes_open(ctx, f, &remote->hosts);
     }
-    if (status == CLI_DONE && far->hosts != NULL) {
-        status = far_fits(ctx, f, far);
+    if (status == CLI_DONE && remote->hosts != NULL) {
+        status = remote_fits(ctx, f, remote);
     }
-    return status == CLI_DONE && far->hosts != NULL ? far_ask(ctx, f, far, program) : status;
+    return status == CLI_DONE && remote->hosts != NULL ? remote_ask(ctx, f, remote, program)
+                                                       : status;
 }
 
-void run_far_close(struct run_far *far)
+void run_remote_close(struct run_remote *remote)
 {
-    run_hosts_free(far->hosts);
-    mem_free(far->words);
+    run_hosts_free(remote->hosts);
+    mem_free(remote->words);
 }
