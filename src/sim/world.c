@@ -11,7 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SIM_LINE_BYTES = 512 };
+enum {
+    SIM_LINE_BYTES = 512,
+    SIM_BUSY_NS = 1000000,         /* More events than this in so short a time are a livelock: */
+    SIM_BUSY_EVENTS_MAX = 3000000, /* somebody tries again without waiting. */
+};
 
 #define SIM_HOST_RATE_DEFAULT UINT64_C(1250000000)
 #define SIM_LAN_RATE_DEFAULT UINT64_C(5000000000)
@@ -193,6 +197,12 @@ bool sim_world_step(struct sim_world *w, int64_t until_ns)
     }
     if (w->check != NULL) {
         w->broken = w->check(w->check_user);
+    }
+    if (w->now_ns - w->busy_since_ns > SIM_BUSY_NS) {
+        w->busy_since_ns = w->now_ns;
+        w->busy_before = w->events;
+    } else if (w->broken == NULL && w->events - w->busy_before > SIM_BUSY_EVENTS_MAX) {
+        w->broken = "I6: three million events within a millisecond";
     }
     return w->broken == NULL;
 }

@@ -92,6 +92,8 @@ struct sim_world {
     const char *(*check)(void *user);
     void *check_user;
     const char *broken;
+    int64_t busy_since_ns; /* Since then the clock has moved by no more than SIM_BUSY_NS, ... */
+    uint64_t busy_before;  /* ... with this many events before. */
     struct text trace;
     uint64_t trace_hash;
     uint64_t trace_lines;

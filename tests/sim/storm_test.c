@@ -105,11 +105,30 @@ static void test_transcripts_are_the_same_bytes_everywhere(void **state)
     sim_scenario_destroy(scenario);
 }
 
+/* Seeds of strait sim that broke. */
+static void test_seeds_that_broke_once_hold(void **state)
+{
+    static const uint64_t seeds[] = {
+        700006861, /* A client without memory tried again each nanosecond. */
+    };
+    struct sim_scenario *scenario = builtin();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
+        struct sim_scenario_result result;
+
+        run_seed(scenario, seeds[i], &result);
+        sim_scenario_result_deinit(&result);
+    }
+    sim_scenario_destroy(scenario);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_storms_hold_and_every_fault_fires),
         cmocka_unit_test(test_transcripts_are_the_same_bytes_everywhere),
+        cmocka_unit_test(test_seeds_that_broke_once_hold),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

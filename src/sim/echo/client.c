@@ -9,7 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ECHO_FLOAT_BELOW = 1000, ECHO_REJOIN_MS = 500, ECHO_BATCH = 64 };
+enum {
+    ECHO_FLOAT_BELOW = 1000,
+    ECHO_REJOIN_MS = 500,
+    ECHO_BATCH = 64,
+    ECHO_NO_MEMORY_MS = 1, /* Until a send that found no memory is tried again. */
+};
 
 static const struct net_endpoint_events echo_client_events;
 
@@ -94,19 +99,20 @@ static void echo_client_tick(struct loop_timer *timer, void *user)
     struct echo_node *n = user;
     int64_t gap_ns = n->config.gap_ns;
     int batch = gap_ns == 0 ? ECHO_BATCH : 1;
+    bool sent = true;
 
     if (n->peer == NULL) {
         return;
     }
     echo_client_observe(n);
     n->blocked = false;
-    for (int i = 0; i < batch && !echo_client_finished(n); i++) {
-        if (!echo_client_send(n)) {
-            break;
-        }
+    for (int i = 0; i < batch && sent && !echo_client_finished(n); i++) {
+        sent = echo_client_send(n);
     }
     if (echo_client_finished(n)) {
         loop_timer_start_in(timer, INT64_C(1000000000)); /* In case a crash undoes it. */
+    } else if (!sent && !n->blocked) {
+        loop_timer_start_in(timer, (int64_t)ECHO_NO_MEMORY_MS * 1000000);
     } else if (!n->blocked) {
         loop_timer_start_in(timer, rng_between(&n->rng, 1, 2 * gap_ns + 1));
     }
