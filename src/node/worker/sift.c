@@ -209,6 +209,14 @@ bool node_sift_rests(const struct node_worker *w)
     return false;
 }
 
+bool node_worker_unsent(const struct node_worker *w, uint16_t table, uint32_t chunk)
+{
+    const struct node_worker_table *t = table < TABLE_COUNT_MAX ? w->tables[table] : NULL;
+
+    return t != NULL && t->held != NULL && chunk < t->chunks &&
+           t->held[chunk].folded > t->pushed[chunk];
+}
+
 const float *node_worker_held(const struct node_worker *w, uint16_t table, uint32_t chunk)
 {
     const struct node_worker_table *t = table < TABLE_COUNT_MAX ? w->tables[table] : NULL;

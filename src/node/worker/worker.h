@@ -192,6 +192,9 @@ const float *node_worker_chunk(const struct node_worker *w, uint16_t table, uint
 /* What is held back of the updates of a chunk: NULL if they are not sifted. */
 const float *node_worker_held(const struct node_worker *w, uint16_t table, uint32_t chunk);
 
+/* Is an update in that which could not be sent yet, for want of memory or room? */
+bool node_worker_unsent(const struct node_worker *w, uint16_t table, uint32_t chunk);
+
 /* Broadcast by trees: what was passed on to other workers so far. */
 struct node_passed {
     uint64_t frames;  /* That went on to them, or wait for them, */

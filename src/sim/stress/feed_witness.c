@@ -251,6 +251,13 @@ static void feed_look_conserved(struct feed *f, uint32_t table, uint32_t chunk)
     }
 }
 
+/* Is nothing of the chunk left that this worker is still to send? */
+static bool feed_sent(const struct feed_worker *w, uint32_t table, uint32_t chunk)
+{
+    return w->worker == NULL || w->worker->node == NULL ||
+           !node_worker_unsent(w->worker->node, (uint16_t)table, chunk);
+}
+
 /* Lemma 1 at the end of a round: what is held back, by how many, and the threshold of then. A
  * worker that did not end that round still has what an earlier threshold let it hold, and one that
  * had no memory for a frame has its update until it tries again. */
@@ -268,7 +275,7 @@ static void feed_look_bound(struct feed *f, uint32_t table, uint32_t chunk, uint
     }
     for (uint32_t k = 0; k < f->workers_count; k++) {
         const struct feed_worker *w = &f->workers[k];
-        bool bound = w->ended >= version && w->starved <= w->ended;
+        bool bound = w->ended >= version && w->starved <= w->ended && feed_sent(w, table, chunk);
         const float *own = bound ? feed_held(w, table, chunk) : NULL;
 
         allowed += own == NULL ? 0 : (double)codec_threshold(f->site.push.chain.up, version);
