@@ -43,8 +43,8 @@ def run(strait, args, on, settings, folder):
     with open(os.path.join(folder, "scalars.csv"), encoding="utf-8") as file:
         times = [float(row["time_s"]) for row in csv.DictReader(file)]
     summary = json.loads(done.stdout)
-    servers = summary["sifted"]["servers"]
-    sent = servers["kept"] / servers["elements"] if servers["elements"] > 0 else 1
+    servers = summary["sparsified"]["servers"]
+    sent = servers["sent_elements"] / servers["elements"] if servers["elements"] > 0 else 1
     return (summary["time_s"] - times[1]) / (len(times) - 1), sent
 
 

@@ -123,25 +123,26 @@ bool node_json_u64(const json_t *fields, const char *key, uint64_t max, uint64_t
     return true;
 }
 
-json_t *node_sift_totals_to_json(const struct node_sift_totals *totals)
+json_t *node_sparsify_totals_to_json(const struct node_sparsify_totals *totals)
 {
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "chunks", (json_int_t)totals->chunks,
-                     "elements", (json_int_t)totals->elements, "kept", (json_int_t)totals->kept,
-                     "bytes", (json_int_t)totals->bytes, "encode_ns", (json_int_t)totals->encode_ns,
-                     "decode_ns", (json_int_t)totals->decode_ns);
+                     "elements", (json_int_t)totals->elements, "sent_elements",
+                     (json_int_t)totals->sent_elements, "bytes", (json_int_t)totals->bytes,
+                     "encode_ns", (json_int_t)totals->encode_ns, "decode_ns",
+                     (json_int_t)totals->decode_ns);
 }
 
-bool node_sift_totals_from_json(const json_t *fields, struct node_sift_totals *out)
+bool node_sparsify_totals_from_json(const json_t *fields, struct node_sparsify_totals *out)
 {
     uint64_t encode_ns, decode_ns;
 
     if (!json_is_object(fields) || !node_json_u64(fields, "chunks", INT64_MAX, 0, &out->chunks) ||
         !node_json_u64(fields, "elements", INT64_MAX, 0, &out->elements) ||
-        !node_json_u64(fields, "kept", out->elements, 0, &out->kept) ||
+        !node_json_u64(fields, "sent_elements", out->elements, 0, &out->sent_elements) ||
         !node_json_u64(fields, "bytes", INT64_MAX, 0, &out->bytes) ||
         !node_json_u64(fields, "encode_ns", INT64_MAX / 2, 0, &encode_ns) ||
         !node_json_u64(fields, "decode_ns", INT64_MAX / 2, 0, &decode_ns)) {
-        *out = (struct node_sift_totals){0};
+        *out = (struct node_sparsify_totals){0};
         return false;
     }
     out->encode_ns = (int64_t)encode_ns;
@@ -149,9 +150,9 @@ bool node_sift_totals_from_json(const json_t *fields, struct node_sift_totals *o
     return true;
 }
 
-json_t *node_sift_state_to_json(const struct node_sift_state *state)
+json_t *node_sparsify_state_to_json(const struct node_sparsify_state *state)
 {
-    json_t *out = node_sift_totals_to_json(&state->totals);
+    json_t *out = node_sparsify_totals_to_json(&state->totals);
 
     (void)json_object_update_new(out, json_pack("{s:b, s:f, s:I}", "upper", (int)state->upper,
                                                 "threshold", state->threshold, "link_bytes_per_s",
@@ -159,14 +160,14 @@ json_t *node_sift_state_to_json(const struct node_sift_state *state)
     return out;
 }
 
-bool node_sift_state_from_json(const json_t *fields, struct node_sift_state *out)
+bool node_sparsify_state_from_json(const json_t *fields, struct node_sparsify_state *out)
 {
-    struct node_sift_state in = {.upper = json_is_true(json_object_get(fields, "upper")),
-                                 .threshold =
-                                     json_number_value(json_object_get(fields, "threshold"))};
+    struct node_sparsify_state in = {.upper = json_is_true(json_object_get(fields, "upper")),
+                                     .threshold =
+                                         json_number_value(json_object_get(fields, "threshold"))};
 
-    *out = (struct node_sift_state){0};
-    if (!node_sift_totals_from_json(fields, &in.totals) ||
+    *out = (struct node_sparsify_state){0};
+    if (!node_sparsify_totals_from_json(fields, &in.totals) ||
         !node_json_u64(fields, "link_bytes_per_s", INT64_MAX, 0, &in.link_rate) ||
         !(in.threshold >= 0 && in.threshold <= (double)CODEC_THRESHOLD_MAX)) {
         return false;
@@ -175,17 +176,19 @@ bool node_sift_state_from_json(const json_t *fields, struct node_sift_state *out
     return true;
 }
 
-static void site_sifting_to_json(const struct node_sifting *sifting, const char *key, json_t *out)
+static void site_sparsify_to_json(const struct node_sparsify_config *config, const char *key,
+                                  json_t *out)
 {
     char chain[CODEC_CHAIN_TEXT_BYTES];
 
-    if (sifting->on) {
-        codec_chain_print(&sifting->chain, chain, sizeof(chain));
+    if (config->on) {
+        codec_chain_print(&config->chain, chain, sizeof(chain));
         (void)json_object_set_new(out, key, json_string(chain));
     }
 }
 
-static bool site_sifting_from_json(const json_t *fields, const char *key, struct node_sifting *out)
+static bool site_sparsify_from_json(const json_t *fields, const char *key,
+                                    struct node_sparsify_config *out)
 {
     const char *chain = json_string_value(json_object_get(fields, key));
 
@@ -197,8 +200,8 @@ static bool site_flow_from_json(const json_t *fields, struct node_site *out)
 {
     const char *tree = json_string_value(json_object_get(fields, "tree"));
 
-    return site_sifting_from_json(fields, "push", &out->push) &&
-           site_sifting_from_json(fields, "broadcast", &out->broadcast) &&
+    return site_sparsify_from_json(fields, "push", &out->push) &&
+           site_sparsify_from_json(fields, "broadcast", &out->broadcast) &&
            node_json_u64(fields, "required", INT64_MAX, 0, &out->required) &&
            (tree == NULL || node_tree_parse(tree, &out->tree, NULL) == OK);
 }
@@ -214,8 +217,8 @@ json_t *node_site_to_json(const struct node_site *site)
                   "workers_min", (int)site->sync.members_min, "checkpoint_every",
                   (int)site->checkpoint_every, "checkpoint_keep", (int)site->checkpoint_keep);
 
-    site_sifting_to_json(&site->push, "push", out);
-    site_sifting_to_json(&site->broadcast, "broadcast", out);
+    site_sparsify_to_json(&site->push, "push", out);
+    site_sparsify_to_json(&site->broadcast, "broadcast", out);
     if (site->required > 0) {
         (void)json_object_set_new(out, "required", json_integer((json_int_t)site->required));
     }

@@ -69,13 +69,13 @@ MUST_USE enum err node_schema_from_json(const json_t *fields, struct table_schem
                                         struct err_text *text);
 
 /* A number of 0 to @max, or @fallback if absent; false if it is something else. */
-/* What was sifted, as an object; and back: false if it makes no sense. */
-json_t *node_sift_totals_to_json(const struct node_sift_totals *totals);
-bool node_sift_totals_from_json(const json_t *fields, struct node_sift_totals *out);
+/* What was sparsified, as an object; and back: false if it makes no sense. */
+json_t *node_sparsify_totals_to_json(const struct node_sparsify_totals *totals);
+bool node_sparsify_totals_from_json(const json_t *fields, struct node_sparsify_totals *out);
 
 /* The same with how it was. */
-json_t *node_sift_state_to_json(const struct node_sift_state *state);
-bool node_sift_state_from_json(const json_t *fields, struct node_sift_state *out);
+json_t *node_sparsify_state_to_json(const struct node_sparsify_state *state);
+bool node_sparsify_state_from_json(const json_t *fields, struct node_sparsify_state *out);
 
 bool node_json_u64(const json_t *fields, const char *key, uint64_t max, uint64_t fallback,
                    uint64_t *out);

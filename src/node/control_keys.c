@@ -66,7 +66,7 @@ static const struct key keys_of[][KEYS_MAX] = {
                         {"objective_count", KEY_NUMBER},
                         {"correct", KEY_NUMBER},
                         {"tested", KEY_NUMBER},
-                        {"sifted", KEY_OBJECT},
+                        {"sparsified", KEY_OBJECT},
                         {"passed", KEY_OBJECT}},
     [NODE_OP_HANDSHAKE] = {{"site", KEY_TEXT},
                            {"lane", KEY_WHOLE},

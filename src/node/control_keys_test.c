@@ -43,7 +43,7 @@ static void test_each_type_is_looked_at(void **state)
           "known: \"id\" must be a whole number, not negative");
     check(NODE_OP_LANE, "{\"places\": [{\"address\": 7}]}", "places: \"address\" must be a text");
     check(NODE_OP_REPORT, "{\"samples\": \"many\"}", "\"samples\" must be a number");
-    check(NODE_OP_REPORT, "{\"sifted\": []}", "\"sifted\" must be an object");
+    check(NODE_OP_REPORT, "{\"sparsified\": []}", "\"sparsified\" must be an object");
     check(NODE_OP_HANDSHAKE, "{\"shared_config\": 1}", "\"shared_config\" must be an object");
     check(NODE_OP_COPY, "{\"go\": 1}", "\"go\" must be true or false");
     check(NODE_OP_DROP, "{\"name\": 1}", "\"name\" must be a text");

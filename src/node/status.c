@@ -58,9 +58,9 @@ static json_t *status_member(struct node_lane *l, const struct node_session *s)
         (void)json_object_set_new(out, "rank", json_integer(s->rank));
         status_put(out, "clock", (json_int_t)sync_member_clock(&l->sync, s->rank));
     }
-    if (s->rank != NODE_RANK_ANY && l->names[s->rank].report.sifts) {
-        (void)json_object_set_new(out, "sifted",
-                                  node_sift_state_to_json(&l->names[s->rank].report.sifted));
+    if (s->rank != NODE_RANK_ANY && l->names[s->rank].report.sparsifies) {
+        (void)json_object_set_new(
+            out, "sparsified", node_sparsify_state_to_json(&l->names[s->rank].report.sparsified));
     }
     if (s->rank != NODE_RANK_ANY && l->names[s->rank].report.passes) {
         (void)json_object_set_new(out, "passed",
@@ -313,10 +313,10 @@ struct json_t *node_lane_status(struct node_lane *l)
     if (blames != NULL) {
         (void)json_object_set_new(out, "broke_rules", blames);
     }
-    if (node_lane_sift(l) != NULL) {
-        struct node_sift_state sifted = node_sift_state(&l->sift);
+    if (node_lane_sparsifier(l) != NULL) {
+        struct node_sparsify_state sparsified = node_sparsify_state(&l->sparsifier);
 
-        (void)json_object_set_new(out, "sifted", node_sift_state_to_json(&sifted));
+        (void)json_object_set_new(out, "sparsified", node_sparsify_state_to_json(&sparsified));
     }
     if (node_tree_on(l)) {
         (void)json_object_set_new(out, "tree", node_tree_status(l));

@@ -200,7 +200,7 @@ void run_site(const struct run_file *f, uint32_t site, struct node_site *site_ou
     (void)snprintf(site_out->name, sizeof(site_out->name), "%s", s->name);
 }
 
-bool run_sifts(const struct run_file *f)
+bool run_sparsifies(const struct run_file *f)
 {
     return f->sync.push.on || f->sync.broadcast.on;
 }

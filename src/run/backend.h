@@ -53,8 +53,8 @@ struct run_picture {
     char waits[256]; /* Who waits for whom; empty: nobody, or not known. */
     /* By site, at the end: what it shared with the others; NULL: it is not known. */
     const struct run_share *shares;
-    /* At the end: what lanes sifted; of those whose server is off nothing is known. */
-    struct node_sift_totals served;
+    /* At the end: what lanes sparsified; of those whose server is off nothing is known. */
+    struct node_sparsify_totals served;
     /* Of processes, at the end: what there is to know of the ground, as an object, and what the
      * simulator says; NULL: nothing. */
     const struct json_t *network;
@@ -110,8 +110,8 @@ bool run_waits(const struct json_t *status, char *out, size_t size);
  * servers see only their own workers, and whoever runs all sites judges. */
 void run_site(const struct run_file *f, uint32_t site, struct node_site *site_out);
 
-/* Is anything sifted inside of its sites? */
-bool run_sifts(const struct run_file *f);
+/* Is anything sparsified inside of its sites? */
+bool run_sparsifies(const struct run_file *f);
 
 /* Is that as good as the goal of the file, if it has one? */
 bool run_goal_reached(const struct run_file *f, const struct run_tally_score *score);

@@ -1,9 +1,9 @@
 /* broadcast: the summed update of one chunk, from a server to its workers, directly or by a tree.
  *
  * .clock is the round, .weight how many contributions are in the sum (not zero; one if it is scaled
- * already, as sifted ones are). In a site with trees .epoch is how many rounds back the one before
- * it of its chunk was, else zero. There is one for a chunk and clock, whoever brings it: that is
- * its identity. The members say whose contributions those are. */
+ * already, as sparsified ones are). In a site with trees .epoch is how many rounds back the one
+ * before it of its chunk was, else zero. There is one for a chunk and clock, whoever brings it:
+ * that is its identity. The members say whose contributions those are. */
 
 #ifndef WIRE_BROADCAST_H
 #define WIRE_BROADCAST_H

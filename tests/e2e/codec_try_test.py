@@ -53,7 +53,7 @@ def check_dvf(answer, a, delta, clocks=None):
         answer["clocks"], a, sums, filtered(a, delta, clocks)
     ):
         assert got["elements"] == a.shape[1]
-        assert got["kept"] == np.count_nonzero(sent)
+        assert got["sent_elements"] == np.count_nonzero(sent)
         near = {
             "update_norm": norm(update),
             "error_norm": norm(sent.astype(np.float64) - update),
@@ -64,7 +64,7 @@ def check_dvf(answer, a, delta, clocks=None):
         }
         assert {k: got[k] for k in near} == pytest.approx(near, rel=1e-5, abs=1e-9)
         assert got["residual_norm"] <= got["bound"]
-    assert answer["total"]["kept"] == sum(c["kept"] for c in answer["clocks"])
+    assert answer["total"]["sent_elements"] == sum(c["sent_elements"] for c in answer["clocks"])
     assert answer["total"]["bytes"] == sum(c["bytes"] for c in answer["clocks"])
 
 
@@ -73,15 +73,15 @@ def test_figures_are_those_of_numpy(strait, updates):
     assert answer["chain"] == "dvf:delta=0.01 | sparse"
     check_dvf(answer, updates, 0.01)
     for c in answer["clocks"]:
-        indexes = (2 * c["kept"] + 3) // 4 * 4
-        assert c["bytes"] == 4 + indexes + 4 * c["kept"]
+        indexes = (2 * c["sent_elements"] + 3) // 4 * 4
+        assert c["bytes"] == 4 + indexes + 4 * c["sent_elements"]
         assert c["as"] == {"list": 1}
         assert c["encode_mb_s"] > 0 and c["decode_mb_s"] > 0
     assert [c["clock"] for c in answer["clocks"]] == [1, 2, 3, 4, 5]
     total = answer["total"]
     assert total["clocks"] == 5 and total["chunks"] == 5
     assert total["elements"] == updates.size and total["dense_bytes"] == updates.size * 4
-    assert total["kept_share"] == pytest.approx(total["kept"] / updates.size)
+    assert total["sent_share"] == pytest.approx(total["sent_elements"] / updates.size)
     assert total["bytes_share"] == pytest.approx(total["bytes"] / updates.size / 4)
     assert total["link_bit_s"] == 10**9
     assert total["dense_clock_seconds"] == pytest.approx(3000 * 32 / 1e9)
@@ -105,10 +105,10 @@ def test_the_norm_bound_is_kept_with_fewer_entries(strait, updates):
             drop = np.searchsorted(squares, np.float64(threshold) ** 2 * 1000, side="right")
             kept += 1000 - drop
             part[order[drop:]] = 0
-        assert got["kept"] == kept
+        assert got["sent_elements"] == kept
         assert got["residual_norm"] == pytest.approx(norm(held), rel=1e-5)
         assert got["residual_norm"] <= got["bound"]
-    assert answer["total"]["kept"] < dvf["kept"]
+    assert answer["total"]["sent_elements"] < dvf["sent_elements"]
     assert answer["total"]["chunks"] == 15
 
 
@@ -119,7 +119,7 @@ def test_all_ways_to_write_updates_hold_the_same(strait, updates):
         for squeeze in ["plain", "snappy", "lz4", "zstd"]:
             chain = f"dvf:delta=0.02 | {form} | {squeeze}"
             total = strait.json("codec", "try", chain, "a.npy", "--total")["total"]
-            same = (total["kept"], total["residual_norm"])
+            same = (total["sent_elements"], total["residual_norm"])
             want = want or same
             assert same == want, chain
             assert total["bytes"] <= total["dense_bytes"]
@@ -127,7 +127,7 @@ def test_all_ways_to_write_updates_hold_the_same(strait, updates):
 
 def test_everything_goes_without_a_cut(strait, updates):
     total = strait.json("codec", "try", "dense", "a.npy")["total"]
-    assert total["kept"] == np.count_nonzero(updates)
+    assert total["sent_elements"] == np.count_nonzero(updates)
     assert total["bytes"] == updates.size * 4 and total["residual_norm"] == 0
 
 
@@ -198,7 +198,7 @@ def test_people_get_a_table_and_a_sentence(strait, updates):
     assert lines[2].endswith(" list") and "█" in lines[6]
     said = " ".join(lines[7:])
     assert said.startswith(
-        f"sends {100 * total['kept_share']:.1f} % of the entries in "
+        f"sends {100 * total['sent_share']:.1f} % of the entries in "
         f"{100 * total['bytes_share']:.1f} % of the bytes, 5 clocks of 3000 elements; "
         "at 100Mbit/s a clock takes "
     )
@@ -321,11 +321,11 @@ def test_a_simulated_run_is_recorded(strait, job):
     ]
     for part, a in zip(parts, arrays):
         check_dvf(part, a, float(f"{delta:.3g}"))
-        assert 0 < part["total"]["kept_share"] < 1
+        assert 0 < part["total"]["sent_share"] < 1
     # The folder is all of them side by side.
     for i, c in enumerate(whole["clocks"]):
         these = [p["clocks"][i] for p in parts]
-        for key in ["kept", "bytes", "elements"]:
+        for key in ["sent_elements", "bytes", "elements"]:
             assert c[key] == sum(t[key] for t in these)
         for key in ["residual_norm", "error_norm", "bound"]:
             assert c[key] == pytest.approx(np.hypot(*[t[key] for t in these]), rel=1e-6)
@@ -350,7 +350,7 @@ def test_lines_have_the_same_floats(strait):
         assert line["clock"] == t + 1
         assert np.array_equal(np.array(line["values"], np.float32), array[t])
     a, b = (strait.json("codec", "try", "norm:delta=0.01 | gaps", d)["total"] for d in "uv")
-    assert (a["kept"], a["bytes"]) == (b["kept"], b["bytes"])
+    assert (a["sent_elements"], a["bytes"]) == (b["sent_elements"], b["bytes"])
 
 
 def test_not_every_clock_need_be_recorded(strait):
@@ -521,11 +521,11 @@ def test_a_disk_that_is_full_from_the_start(strait):
 @pytest.mark.parametrize("job", RUNS)
 @pytest.mark.parametrize("chain", ["dvf:delta=0.02 | bitmap | f16", "norm:delta=0.01 | gaps"])
 def test_a_replay_is_what_the_run_did(strait, job, chain):
-    """The updates of a run that sifts, through its own chain: entries and bytes to the last one."""
+    """The updates of a run with a filter, through its own chain: entries and bytes to the last."""
     write_run(strait, job, f"sync: {{push: '{chain}'}}\n")
     answer = strait.json("run", "a.yaml", "--no-record", "--record-updates", "u",
                          "--record-worker", "all")
     total = strait.json("codec", "try", chain, "u", "--total")["total"]
-    assert 0 < total["kept"] < total["elements"]
-    for key in ["kept", "bytes"]:
-        assert total[key] == answer["sifted"][key]
+    assert 0 < total["sent_elements"] < total["elements"]
+    for key in ["sent_elements", "bytes"]:
+        assert total[key] == answer["sparsified"][key]

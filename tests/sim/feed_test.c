@@ -108,11 +108,12 @@ static void test_a_threshold_of_zero_is_as_none_to_the_bit(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= CALM_SEEDS; seed++) {
         struct sim_feed_config plain = {.seed = seed, .barrier = "bsp", .chain = ""};
-        struct sim_feed_config sifted = {.seed = seed, .barrier = "bsp", .chain = chains[seed % 4]};
+        struct sim_feed_config sparsified = {
+            .seed = seed, .barrier = "bsp", .chain = chains[seed % 4]};
         struct sim_feed_result a, b;
 
         run(&plain, &a);
-        run(&sifted, &b);
+        run(&sparsified, &b);
         assert_int_equal(a.values_hash, b.values_hash);
         assert_true(b.pushes > 0 && a.pushes == 0);
         sim_feed_result_deinit(&a);

@@ -261,8 +261,8 @@ static bool all_done(const struct world *w)
     return done;
 }
 
-static void run_sifted(uint32_t sites, const char *combine, const char *apply, bool rows,
-                       const char *chain)
+static void run_sparsified(uint32_t sites, const char *combine, const char *apply, bool rows,
+                           const char *chain)
 {
     const struct table_schema_text table = {
         .name = "t", .rows = ROWS, .width = WIDTH, .combine = combine, .apply = apply};
@@ -293,7 +293,7 @@ static void run_sifted(uint32_t sites, const char *combine, const char *apply, b
 
 static void run(uint32_t sites, const char *combine, const char *apply, bool rows)
 {
-    run_sifted(sites, combine, apply, rows, NULL);
+    run_sparsified(sites, combine, apply, rows, NULL);
 }
 
 static void test_copies_are_the_lanes_when_updates_are_averaged_over_sites(void **state)
@@ -323,8 +323,8 @@ static void test_copies_are_the_lanes_when_updates_are_of_a_few_rows(void **stat
 static void test_copies_are_the_lanes_when_small_parts_of_means_are_held_back(void **state)
 {
     (void)state;
-    run_sifted(2, "mean", "add", false, "dvf:delta=0.02 | auto");
-    run_sifted(3, "samples", "sgd lr=0.1", true, "dvf:delta=0.02 | auto");
+    run_sparsified(2, "mean", "add", false, "dvf:delta=0.02 | auto");
+    run_sparsified(3, "samples", "sgd lr=0.1", true, "dvf:delta=0.02 | auto");
 }
 
 static void test_copies_are_the_lanes_of_tables_that_are_summed(void **state)

@@ -13,7 +13,7 @@
 struct tree_case {
     const char *name;
     bool tree;
-    bool sifted;
+    bool sparsified;
 };
 
 static const struct tree_case tree_cases[] = {
@@ -33,14 +33,14 @@ static enum cli_exit tree_config(struct cli_context *ctx, struct sim_broadcast_c
         .elements = (uint64_t)cli_number(ctx, "elements"),
         .card_rate = (uint64_t)cli_number(ctx, "card") / 8,
         .racks = (uint32_t)cli_number(ctx, "racks"),
-        .kept = (double)cli_number(ctx, "kept") / 100,
+        .sent = (double)cli_number(ctx, "sent") / 100,
         .rounds = (uint32_t)cli_number(ctx, "rounds"),
         .seed = 1,
     };
     if (node_tree_parse(cli_text(ctx, "tree"), &out->tree, &why) != OK) {
         return cli_error(ctx, CLI_ERROR_BAD_VALUE, NULL, "--tree: %s", why.text);
     }
-    if (codec_chain_parse("dvf:delta=0.01 | bitmap", &out->sifting.chain, &why) != OK) {
+    if (codec_chain_parse("dvf:delta=0.01 | bitmap", &out->sparsify.chain, &why) != OK) {
         return cli_error(ctx, CLI_ERROR_BENCH, NULL, "bench tree: %s", why.text);
     }
     return CLI_DONE;
@@ -82,8 +82,8 @@ static enum cli_exit bench_tree_run(struct cli_context *ctx)
         struct err_text why = {""};
 
         one.tree = tree_cases[i].tree ? config.tree : (struct node_tree){0};
-        one.sifting.on = tree_cases[i].sifted;
-        one.kept = tree_cases[i].sifted ? config.kept : 1;
+        one.sparsify.on = tree_cases[i].sparsified;
+        one.sent = tree_cases[i].sparsified ? config.sent : 1;
         if (sim_broadcast_run(&one, &result, &why) != OK) {
             status = cli_error(ctx, CLI_ERROR_BENCH, NULL, "bench tree: %s: %s", tree_cases[i].name,
                                why.text);
@@ -100,7 +100,7 @@ static enum cli_exit bench_tree_run(struct cli_context *ctx)
                     json_pack("{s:i, s:i, s:I, s:I, s:f, s:o}", "workers", (int)config.workers,
                               "servers", (int)config.servers, "elements",
                               (json_int_t)config.elements, "card_bytes_per_s",
-                              (json_int_t)config.card_rate, "kept", config.kept, "ways", list));
+                              (json_int_t)config.card_rate, "sent", config.sent, "ways", list));
 }
 
 const struct cli_command cli_command_bench_tree = {
@@ -133,7 +133,7 @@ const struct cli_command cli_command_bench_tree = {
             CLI_OPTION_NUMBER("racks", "NUMBER", "0",
                               "hosts are dealt out to so many; 0: all alike", 0,
                               SIM_BROADCAST_SERVERS_MAX),
-            CLI_OPTION_NUMBER("kept", "PERCENT", "30", "how much is large enough to be sent", 0,
+            CLI_OPTION_NUMBER("sent", "PERCENT", "30", "how much is large enough to be sent", 0,
                               100),
             CLI_OPTION_NUMBER("rounds", "NUMBER", "1", "the mean of so many", 1, 1000),
             {0}},

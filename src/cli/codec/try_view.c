@@ -64,7 +64,7 @@ void codec_try_head(struct cli_context *ctx, const struct codec_try *t)
 
 void codec_try_line(struct cli_context *ctx, const struct run_replay_clock *c)
 {
-    double kept = try_share((double)c->kept, (double)c->elements);
+    double sent = try_share((double)c->sent_elements, (double)c->elements);
     bool utf8 = figure_utf8();
     char chars[3][TRY_TEXT_BYTES];
     struct text bar, bytes, ways;
@@ -72,12 +72,12 @@ void codec_try_line(struct cli_context *ctx, const struct run_replay_clock *c)
     text_init_fixed(&bar, chars[0], sizeof(chars[0]));
     text_init_fixed(&bytes, chars[1], sizeof(chars[1]));
     text_init_fixed(&ways, chars[2], sizeof(chars[2]));
-    figure_bar(kept, TRY_BAR, utf8, &bar);
+    figure_bar(sent, TRY_BAR, utf8, &bar);
     figure_bytes(c->bytes, &bytes);
     try_ways(c, &ways);
     cli_out(ctx,
             "%5" PRIu64 " %9" PRIu64 " %5.1f%% %s %8s %5.1f%% %8.3g %8.3g %8.3g %5.0f %5.0f %s\n",
-            c->clock, c->kept, kept * 100, bar.chars, bytes.chars,
+            c->clock, c->sent_elements, sent * 100, bar.chars, bytes.chars,
             try_share((double)c->bytes, (double)c->elements * 4) * 100, c->error_norm,
             c->residual_norm, c->bound, try_rate(c->elements, c->encode_ns),
             try_rate(c->elements, c->decode_ns), ways.chars);
@@ -109,7 +109,7 @@ void codec_try_total(struct cli_context *ctx, const struct codec_try *t)
     text_addf(&out,
               "sends %.1f %% of the entries in %.1f %% of the bytes, %" PRIu64
               " clock%s of %" PRIu64 " elements; at %s/s a clock takes ",
-              try_share((double)c->kept, (double)c->elements) * 100,
+              try_share((double)c->sent_elements, (double)c->elements) * 100,
               try_share((double)c->bytes, (double)c->elements * 4) * 100, t->clocks,
               t->clocks == 1 ? "" : "s", c->elements / t->clocks, rate);
     figure_time(try_seconds(t), &out);
@@ -140,7 +140,7 @@ void codec_try_compare(struct cli_context *ctx, const struct codec_try *tries, u
         text_init_fixed(&time, chars, sizeof(chars));
         figure_time(try_seconds(&tries[i]), &time);
         cli_out(ctx, "%-*s %5.1f%% %5.1f%% %7.3fx %8.3g %8.3g %s\n", TRY_NAME_WIDTH, tries[i].name,
-                try_share((double)c->kept, (double)c->elements) * 100,
+                try_share((double)c->sent_elements, (double)c->elements) * 100,
                 try_share((double)c->bytes, (double)c->elements * 4) * 100,
                 try_share((double)c->bytes, (double)tries[0].total.bytes), c->residual_norm,
                 c->bound, time.chars);
@@ -170,11 +170,11 @@ static json_t *try_ways_json(const struct run_replay_clock *c)
 /* What a clock and all of them have in common. */
 static json_t *try_json(const struct run_replay_clock *c)
 {
-    return json_pack("{s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:o}", "kept", (json_int_t)c->kept,
-                     "elements", (json_int_t)c->elements, "bytes", (json_int_t)c->bytes,
-                     "residual_norm", c->residual_norm, "bound", c->bound, "sum_norm", c->sum_norm,
-                     "encode_mb_s", try_rate(c->elements, c->encode_ns), "decode_mb_s",
-                     try_rate(c->elements, c->decode_ns), "as", try_ways_json(c));
+    return json_pack("{s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:o}", "sent_elements",
+                     (json_int_t)c->sent_elements, "elements", (json_int_t)c->elements, "bytes",
+                     (json_int_t)c->bytes, "residual_norm", c->residual_norm, "bound", c->bound,
+                     "sum_norm", c->sum_norm, "encode_mb_s", try_rate(c->elements, c->encode_ns),
+                     "decode_mb_s", try_rate(c->elements, c->decode_ns), "as", try_ways_json(c));
 }
 
 json_t *codec_try_clock_json(const struct run_replay_clock *c)
@@ -198,8 +198,8 @@ json_t *codec_try_json(struct codec_try *t)
     json_object_set_new(total, "clocks", json_integer((json_int_t)t->clocks));
     json_object_set_new(total, "chunks", json_integer((json_int_t)c->chunks));
     json_object_set_new(total, "dense_bytes", json_integer((json_int_t)c->elements * 4));
-    json_object_set_new(total, "kept_share",
-                        json_real(try_share((double)c->kept, (double)c->elements)));
+    json_object_set_new(total, "sent_share",
+                        json_real(try_share((double)c->sent_elements, (double)c->elements)));
     json_object_set_new(total, "bytes_share",
                         json_real(try_share((double)c->bytes, (double)c->elements * 4)));
     json_object_set_new(total, "link_bit_s", json_integer((json_int_t)t->config.link_rate * 8));

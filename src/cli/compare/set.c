@@ -34,21 +34,21 @@ static void set_add(struct compare_settings *s, const char *fmt, ...)
 static void set_sync(const struct run_file *f, bool ssp, struct compare_settings *s)
 {
     const char *delivery = f->sync.delivery == NODE_PULL ? "pull" : "broadcast";
-    char sifting[COMPARE_SETTING_BYTES - 128];
+    char filters[COMPARE_SETTING_BYTES - 128];
     struct units_text deadline;
     struct text t;
 
-    text_init_fixed(&t, sifting, sizeof(sifting));
-    run_sync_print_sifting(&f->sync, &t);
+    text_init_fixed(&t, filters, sizeof(filters));
+    run_sync_print_sparsify(&f->sync, &t);
     CHECK(!t.failed);
     (void)units_time_print(f->sync.deadline_ns, &deadline);
     if (ssp) {
         set_add(s, "sync={barrier: ssp, staleness: %u, delivery: %s, deadline: %s%s}",
                 f->sync.barrier == RUN_SSP ? f->sync.staleness : SET_STALENESS, delivery,
-                deadline.chars, sifting);
+                deadline.chars, filters);
     } else {
         set_add(s, "sync={barrier: bsp, delivery: %s, deadline: %s, order: %s%s}", delivery,
-                deadline.chars, run_order_name(f->sync.order), sifting);
+                deadline.chars, run_order_name(f->sync.order), filters);
     }
 }
 

@@ -250,7 +250,8 @@ static enum cli_exit plan_site_name(struct cli_context *ctx, struct node_site *s
     return CLI_DONE;
 }
 
-static enum cli_exit plan_chain(struct cli_context *ctx, const char *name, struct node_sifting *out)
+static enum cli_exit plan_chain(struct cli_context *ctx, const char *name,
+                                struct node_sparsify_config *out)
 {
     struct err_text why = {""};
 
@@ -326,7 +327,7 @@ enum cli_exit server_plan_check(struct cli_context *ctx, const struct server_pla
         return plan_error(ctx, text.text);
     }
     if (site->required == 0 &&
-        (node_sifting_moves(&site->push) || node_sifting_moves(&site->broadcast))) {
+        (node_sparsify_is_adaptive(&site->push) || node_sparsify_is_adaptive(&site->broadcast))) {
         return plan_error(ctx, "two thresholds, low and up: say with --required RATE when links "
                                "are too slow for the lower one");
     }

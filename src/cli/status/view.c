@@ -25,11 +25,11 @@ struct view_sites {
 };
 
 /* What members hold back of what they send. */
-struct view_sifted {
+struct view_sparsified {
     uint32_t count; /* Members of whom it is known. */
     uint32_t upper; /* Whose links are too slow for the lower threshold. */
     double threshold;
-    int64_t elements, kept;
+    int64_t elements, sent_elements;
     int64_t link; /* The slowest, bytes per second; zero: not known. */
 };
 
@@ -50,7 +50,7 @@ struct view_member {
     int64_t silent_ms;
     int64_t rtt_us;
     int64_t delivery;
-    struct view_sifted sifted;
+    struct view_sparsified sparsified;
     struct view_passed passed;
 };
 
@@ -94,30 +94,30 @@ static struct view_sums view_sum(const json_t *report)
 }
 
 /* Add up what somebody says of it. */
-static void view_add_sifted(struct view_sifted *sum, const json_t *member)
+static void view_add_sparsified(struct view_sparsified *sum, const json_t *member)
 {
-    const json_t *sifted = json_object_get(member, "sifted");
-    int64_t link = why_number(sifted, "link_bytes_per_s");
-    double threshold = json_number_value(json_object_get(sifted, "threshold"));
+    const json_t *sparsified = json_object_get(member, "sparsified");
+    int64_t link = why_number(sparsified, "link_bytes_per_s");
+    double threshold = json_number_value(json_object_get(sparsified, "threshold"));
 
-    if (why_number(sifted, "elements") == 0) {
+    if (why_number(sparsified, "elements") == 0) {
         return;
     }
     sum->count++;
-    sum->upper += view_flag(sifted, "upper");
+    sum->upper += view_flag(sparsified, "upper");
     sum->threshold = threshold > sum->threshold ? threshold : sum->threshold;
-    sum->elements += why_number(sifted, "elements");
-    sum->kept += why_number(sifted, "kept");
+    sum->elements += why_number(sparsified, "elements");
+    sum->sent_elements += why_number(sparsified, "sent_elements");
     sum->link = link > 0 && (sum->link == 0 || link < sum->link) ? link : sum->link;
 }
 
-static void view_join_sifted(struct view_sifted *sum, const struct view_sifted *more)
+static void view_join_sparsified(struct view_sparsified *sum, const struct view_sparsified *more)
 {
     sum->count += more->count;
     sum->upper += more->upper;
     sum->threshold = more->threshold > sum->threshold ? more->threshold : sum->threshold;
     sum->elements += more->elements;
-    sum->kept += more->kept;
+    sum->sent_elements += more->sent_elements;
     sum->link =
         more->link > 0 && (sum->link == 0 || more->link < sum->link) ? more->link : sum->link;
 }
@@ -169,7 +169,7 @@ static void view_add_member(struct view_members *all, const json_t *status, cons
     m->silent_ms = first || silent < m->silent_ms ? silent : m->silent_ms;
     m->rtt_us = why_number(member, "rtt_us") > m->rtt_us ? why_number(member, "rtt_us") : m->rtt_us;
     m->delivery += why_number(member, "delivery");
-    view_add_sifted(&m->sifted, member);
+    view_add_sparsified(&m->sparsified, member);
     view_add_passed(&m->passed, member);
 }
 
@@ -264,13 +264,14 @@ static void view_settings(struct view_out *o, const json_t *first)
     }
 }
 
-static double view_sent(const struct view_sifted *s)
+static double view_sent(const struct view_sparsified *s)
 {
-    return s->elements > 0 ? (double)s->kept / (double)s->elements * 100 : 0;
+    return s->elements > 0 ? (double)s->sent_elements / (double)s->elements * 100 : 0;
 }
 
 /* "workers hold back: low, delta 0.0012 now, 12.5 % of entries sent, slowest link 5.00 MB/s" */
-static void view_sifted_line(struct view_out *o, const char *who, const struct view_sifted *s)
+static void view_sparsified_line(struct view_out *o, const char *who,
+                                 const struct view_sparsified *s)
 {
     char choice[VIEW_CELL_BYTES], link[VIEW_CELL_BYTES];
 
@@ -330,18 +331,18 @@ static void view_passed_line(struct view_out *o, const struct view_members *all)
     }
 }
 
-static void view_sifted_lines(struct view_out *o, const struct view_members *all)
+static void view_sparsified_lines(struct view_out *o, const struct view_members *all)
 {
-    struct view_sifted workers = {0}, lanes = {0};
+    struct view_sparsified workers = {0}, lanes = {0};
 
     for (uint32_t i = 0; i < all->count; i++) {
-        view_join_sifted(&workers, &all->list[i].sifted);
+        view_join_sparsified(&workers, &all->list[i].sparsified);
     }
     for (size_t i = 0; i < view_lanes(o->v->now); i++) {
-        view_add_sifted(&lanes, view_status(o->v->now, i));
+        view_add_sparsified(&lanes, view_status(o->v->now, i));
     }
-    view_sifted_line(o, "workers", &workers);
-    view_sifted_line(o, "lanes", &lanes);
+    view_sparsified_line(o, "workers", &workers);
+    view_sparsified_line(o, "lanes", &lanes);
 }
 
 static void view_head(struct view_out *o, const struct view_members *all)
@@ -366,7 +367,7 @@ static void view_head(struct view_out *o, const struct view_members *all)
                   now.nonfinite);
     }
     view_settings(o, first);
-    view_sifted_lines(o, all);
+    view_sparsified_lines(o, all);
     view_tree_line(o);
     view_passed_line(o, all);
 }
@@ -389,7 +390,7 @@ static struct view_columns view_columns(const struct view_members *all)
     struct view_columns c = {.sent = false};
 
     for (uint32_t i = 0; i < all->count; i++) {
-        c.sent = c.sent || all->list[i].sifted.count > 0;
+        c.sent = c.sent || all->list[i].sparsified.count > 0;
         c.passed = c.passed || all->list[i].passed.known;
     }
     return c;
@@ -400,9 +401,9 @@ static void view_more_cells(const struct view_member *m, struct view_columns c, 
 {
     char cell[VIEW_CELL_BYTES] = "";
 
-    if (m->sifted.count > 0) {
-        (void)snprintf(cell, sizeof(cell), "  %5.1f %% %s", view_sent(&m->sifted),
-                       m->sifted.upper > 0 ? "up" : "low");
+    if (m->sparsified.count > 0) {
+        (void)snprintf(cell, sizeof(cell), "  %5.1f %% %s", view_sent(&m->sparsified),
+                       m->sparsified.upper > 0 ? "up" : "low");
     }
     text_addf(out, "%-*s", c.sent && m->passed.known ? VIEW_SENT_CHARS : 0, cell);
     if (m->passed.known) {
@@ -767,13 +768,13 @@ void view_line(const struct status_view *v, struct text *out)
 }
 
 /* NULL: nothing is known of it. */
-static json_t *view_sifted_json(const struct view_sifted *s)
+static json_t *view_sparsified_json(const struct view_sparsified *s)
 {
     return s->count == 0
                ? NULL
                : json_pack("{s:b, s:f, s:I, s:I, s:I}", "upper", s->upper > 0, "threshold",
-                           s->threshold, "elements", (json_int_t)s->elements, "kept",
-                           (json_int_t)s->kept, "link_bytes_per_s", (json_int_t)s->link);
+                           s->threshold, "elements", (json_int_t)s->elements, "sent_elements",
+                           (json_int_t)s->sent_elements, "link_bytes_per_s", (json_int_t)s->link);
 }
 
 static json_t *view_passed_json(const struct view_passed *p)
@@ -791,13 +792,14 @@ static json_t *view_members_json(const struct view_members *all)
         const struct view_member *m = &all->list[i];
 
         (void)json_array_append_new(
-            out, json_pack("{s:s, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:o*, s:o*}", "name", m->name,
-                           "rank", (json_int_t)m->rank, "clock",
-                           (json_int_t)(m->clock == INT64_MAX ? 0 : m->clock), "state",
-                           view_state(m), "silent_ms", (json_int_t)m->silent_ms, "rtt_us",
-                           (json_int_t)m->rtt_us, "behind_chunks", (json_int_t)m->behind_chunks,
-                           "delivery", (json_int_t)m->delivery, "sifted",
-                           view_sifted_json(&m->sifted), "passed", view_passed_json(&m->passed)));
+            out,
+            json_pack("{s:s, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:o*, s:o*}", "name", m->name,
+                      "rank", (json_int_t)m->rank, "clock",
+                      (json_int_t)(m->clock == INT64_MAX ? 0 : m->clock), "state", view_state(m),
+                      "silent_ms", (json_int_t)m->silent_ms, "rtt_us", (json_int_t)m->rtt_us,
+                      "behind_chunks", (json_int_t)m->behind_chunks, "delivery",
+                      (json_int_t)m->delivery, "sparsified", view_sparsified_json(&m->sparsified),
+                      "passed", view_passed_json(&m->passed)));
     }
     return out;
 }

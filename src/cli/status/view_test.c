@@ -85,12 +85,17 @@ static void test_what_is_held_back_is_shown(void **state)
     json_t *now = json_of(
         "{'site': 'home', 'lanes': [{'lane': 0, 'address': 'tcp://h:7400', 'status': {'server': "
         "'s0', 'lane': 0, 'lanes': 1, 'barrier': 'bsp', 'delivery': 'broadcast', 'version': 9, "
-        "'sifted': {'elements': 1000, 'kept': 400, 'upper': false, 'threshold': 0.001, "
+        "'sparsified': {'elements': 1000, 'sent_elements': 400, 'upper': false, 'threshold': "
+        "0.001, "
         "'link_bytes_per_s': 0}, 'members': ["
-        "{'name': 'w0', 'rank': 0, 'state': 'in', 'up': true, 'clock': 9, 'sifted': {'elements': "
-        "100, 'kept': 10, 'upper': true, 'threshold': 0.0025, 'link_bytes_per_s': 5000000}},"
-        "{'name': 'w1', 'rank': 1, 'state': 'in', 'up': true, 'clock': 9, 'sifted': {'elements': "
-        "100, 'kept': 40, 'upper': false, 'threshold': 0.001, 'link_bytes_per_s': 90000000}},"
+        "{'name': 'w0', 'rank': 0, 'state': 'in', 'up': true, 'clock': 9, 'sparsified': "
+        "{'elements': "
+        "100, 'sent_elements': 10, 'upper': true, 'threshold': 0.0025, 'link_bytes_per_s': "
+        "5000000}},"
+        "{'name': 'w1', 'rank': 1, 'state': 'in', 'up': true, 'clock': 9, 'sparsified': "
+        "{'elements': "
+        "100, 'sent_elements': 40, 'upper': false, 'threshold': 0.001, 'link_bytes_per_s': "
+        "90000000}},"
         "{'name': 'w2', 'rank': 2, 'state': 'in', 'up': true, 'clock': 9}]}}]}");
     struct status_view v = {.now = now, .time = "", .width = 120, .height = 40};
     json_t *json = view_json(&v);
@@ -106,8 +111,8 @@ static void test_what_is_held_back_is_shown(void **state)
     assert_non_null(strstr(screen, "0 B/s   10.0 % up\n"));
     assert_non_null(strstr(screen, "0 B/s   40.0 % low\n"));
     assert_true(json_is_true(
-        json_object_get(json_object_get(json_array_get(members, 0), "sifted"), "upper")));
-    assert_null(json_object_get(json_array_get(members, 2), "sifted"));
+        json_object_get(json_object_get(json_array_get(members, 0), "sparsified"), "upper")));
+    assert_null(json_object_get(json_array_get(members, 2), "sparsified"));
     json_decref(json);
     json_decref(now);
 }
@@ -121,7 +126,8 @@ static void test_what_workers_pass_on_is_shown(void **state)
         "'s0', 'lane': 0, 'lanes': 1, 'barrier': 'bsp', 'delivery': 'broadcast', 'version': 9, "
         "'tree': {'direct': 1, 'fed': 2, 'trees': 3, 'detours': 4}, 'members': ["
         "{'name': 'w0', 'rank': 0, 'state': 'in', 'up': true, 'clock': 9, 'passed': {'frames': 60, "
-        "'bytes': 12300000, 'dropped': 2}, 'sifted': {'elements': 100, 'kept': 10, 'upper': true, "
+        "'bytes': 12300000, 'dropped': 2}, 'sparsified': {'elements': 100, 'sent_elements': 10, "
+        "'upper': true, "
         "'threshold': 0.0025, 'link_bytes_per_s': 5000000}},"
         "{'name': 'w1', 'rank': 1, 'state': 'in', 'up': true, 'clock': 9, 'passed': {'frames': 0, "
         "'bytes': 0, 'dropped': 0}},"

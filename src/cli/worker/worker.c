@@ -140,8 +140,9 @@ static void worker_clock_json(struct worker *w, struct run_process *p, const str
 {
     struct run_process_lane lanes[NODE_LANES_MAX];
     uint32_t count = run_process_traffic(p, lanes, NODE_LANES_MAX);
-    json_t *sifted =
-        c->sifted.encode_ns + c->sifted.decode_ns > 0 ? node_sift_totals_to_json(&c->sifted) : NULL;
+    json_t *sparsified = c->sparsified.encode_ns + c->sparsified.decode_ns > 0
+                             ? node_sparsify_totals_to_json(&c->sparsified)
+                             : NULL;
 
     worker_json(w,
                 json_pack("{s:s, s:I, s:I, s:I, s:b, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:o, "
@@ -152,8 +153,8 @@ static void worker_clock_json(struct worker *w, struct run_process *p, const str
                           worker_real(c->loss_sum), "read_ns", (json_int_t)c->read_ns, "compute_ns",
                           (json_int_t)c->compute_ns, "end_ns", (json_int_t)c->end_ns, "elements",
                           (json_int_t)c->elements, "large", worker_large(c), "lanes",
-                          worker_lanes(lanes, count), "sifted", sifted, "upper", (int)c->upper,
-                          "lost_from", (json_int_t)(c->rebased ? c->lost_from : 0)));
+                          worker_lanes(lanes, count), "sparsified", sparsified, "upper",
+                          (int)c->upper, "lost_from", (json_int_t)(c->rebased ? c->lost_from : 0)));
 }
 
 /* How it goes, now and then. */

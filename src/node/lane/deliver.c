@@ -144,7 +144,7 @@ static bool node_deliver_apply(struct node_lane *l, uint32_t chunk, uint64_t ver
     float share = node_mirror_share(l->mirror, schema);
 
     if (broadcast && l->config.site.broadcast.on) {
-        return node_deliver_sifted(l, chunk, version);
+        return node_deliver_sparsified(l, chunk, version);
     }
     if (c->accum.sum == NULL) {
         return false;

@@ -18,7 +18,7 @@ static void node_exec_deadline(struct node_lane *l)
     }
 }
 
-/* A sifted update goes straight into the sum, unless it counts by its samples. */
+/* A sparsified update goes straight into the sum, unless it counts by its samples. */
 static void node_exec_unpack(struct node_lane *l, struct node_chunk *c,
                              const struct table_schema *schema, uint32_t chunk,
                              const struct node_payload *p)

@@ -560,7 +560,7 @@ void node_lane_destroy(struct node_lane *l)
         mem_free(l->chunks[i]->residual);
     }
     node_look_close(&l->look);
-    node_sift_close(&l->sift);
+    node_sparsify_close(&l->sparsifier);
     for (uint32_t i = 0; i < TABLE_COUNT_MAX; i++) {
         mem_free(l->blocks[i]);
     }
@@ -618,9 +618,9 @@ const struct net_address *node_lane_address(const struct node_lane *l)
     return &l->address;
 }
 
-const struct node_sift *node_lane_sift(const struct node_lane *l)
+const struct node_sparsifier *node_lane_sparsifier(const struct node_lane *l)
 {
-    return l->sift.coder == NULL ? NULL : &l->sift;
+    return l->sparsifier.coder == NULL ? NULL : &l->sparsifier;
 }
 
 void node_lane_stats(struct node_lane *l, struct node_lane_stats *out)

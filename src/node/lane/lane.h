@@ -54,7 +54,7 @@ struct node_lane_config {
     uint32_t schema_count;
     bool closed;              /* Workers may not make tables: only those of .schemas exist. */
     int64_t (*wall_us)(void); /* For the date in checkpoints; may be NULL. */
-    const struct codec_costs *costs; /* As in node_sift_open(). */
+    const struct codec_costs *costs; /* As in node_sparsify_open(). */
     int64_t (*mono_ns)(void);
     /* A line of what happens, for transcripts; may be NULL. */
     void (*trace)(const char *line, void *user);
@@ -188,8 +188,8 @@ const float *node_lane_values(const struct node_lane *l, uint16_t table, uint32_
 /* What is held back of the sums of a chunk: NULL if nothing ever is. */
 const float *node_lane_held(const struct node_lane *l, uint16_t table, uint32_t chunk);
 
-/* How that is done, and how much of it; NULL: nothing is sifted in this site. */
-const struct node_sift *node_lane_sift(const struct node_lane *l);
+/* How that is done, and how much of it; NULL: nothing is sparsified in this site. */
+const struct node_sparsifier *node_lane_sparsifier(const struct node_lane *l);
 
 /* What must hold at any time, for simulations: NULL, or what does not. */
 const char *node_lane_broken(struct node_lane *l);

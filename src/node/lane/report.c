@@ -106,10 +106,11 @@ bool node_report_take(struct node_lane *l, uint32_t rank, const json_t *fields, 
         !report_number(fields, "tested", &in.tested)) {
         return false;
     }
-    in.sifts = node_sift_state_from_json(json_object_get(fields, "sifted"), &in.sifted);
+    in.sparsifies =
+        node_sparsify_state_from_json(json_object_get(fields, "sparsified"), &in.sparsified);
     in.passes = node_passed_from_json(json_object_get(fields, "passed"), &in.passed);
-    report->sifts = in.sifts;
-    report->sifted = in.sifted;
+    report->sparsifies = in.sparsifies;
+    report->sparsified = in.sparsified;
     report->passes = in.passes;
     report->passed = in.passed;
     report->clock = in.clock;

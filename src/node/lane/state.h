@@ -15,7 +15,7 @@
 #include "node/mirror/mirror.h"
 #include "node/site/remote.h"
 #include "node/sparsify/look.h"
-#include "node/sparsify/sift.h"
+#include "node/sparsify/sparsify.h"
 #include "node/worker/worker.h"
 #include "store/manifest.h"
 #include "sync/feeding.h"
@@ -174,8 +174,8 @@ struct node_name {
         uint64_t evaluated; /* Clock of the evaluation; zero: none. */
         double loss_sum, samples;
         double objective_sum, objective_count, correct, tested;
-        bool sifts; /* The next is known. */
-        struct node_sift_state sifted;
+        bool sparsifies; /* The next is known. */
+        struct node_sparsify_state sparsified;
         bool passes; /* The next is known. */
         struct node_passed passed;
     } report;
@@ -211,7 +211,7 @@ struct node_lane {
     uint64_t table_bytes; /* That they need, with all that is kept for each element. */
     uint16_t next_table;
     struct sync sync;
-    struct node_sift sift;
+    struct node_sparsifier sparsifier;
     struct feeding feeding;
     struct loop_timer tree_timer;
     uint64_t sums_sent;                         /* Trees: all of them, counted. */
@@ -352,7 +352,7 @@ MUST_USE enum err node_take_restore(struct node_session *s, const struct net_fra
 struct node_payload {
     const float *values;
     struct buf *own;                  /* Dense: may become the sum; taken over by a take. */
-    const struct codec_plain *packed; /* Sifted; .values is NULL. */
+    const struct codec_plain *packed; /* Sparsified; .values is NULL. */
     const void *rows;                 /* Sparse: row numbers. */
     uint32_t row_count;
     uint32_t weight;
@@ -407,9 +407,9 @@ void node_deliver_to_all(struct node_lane *l, uint32_t chunk, const struct wire_
 void node_deliver_all_marked(struct node_lane *l, uint32_t chunk,
                              uint64_t version); /* Whole, to everybody. */
 
-/* deliver_sifted.c: the round's update enters the values and goes out. False: there is none. */
-bool node_deliver_sifted(struct node_lane *l, uint32_t chunk, uint64_t version);
-MUST_USE enum err node_deliver_begin(struct node_lane *l); /* If there is anything to sift. */
+/* deliver_sparsified.c: the round's update enters the values and goes out. False: there is none. */
+bool node_deliver_sparsified(struct node_lane *l, uint32_t chunk, uint64_t version);
+MUST_USE enum err node_deliver_begin(struct node_lane *l); /* If there is anything to sparsify. */
 bool node_deliver_wanted(const struct node_session *s);    /* Sums go to it. */
 
 /* lane/tree.c: broadcast trees. */

@@ -48,8 +48,9 @@ static uint32_t lane_chunks(const struct node_lane *l, uint16_t id,
 static uint64_t lane_needs(const struct node_lane *l, const struct table_schema *schema,
                            uint32_t chunks)
 {
-    uint64_t planes = 2 + table_apply_planes(&schema->apply) + node_sift_holds(&l->sift) +
-                      (l->mirror != NULL) + (l->central != NULL ? TABLE_CENTRAL_PLANES : 0);
+    uint64_t planes = 2 + table_apply_planes(&schema->apply) +
+                      node_sparsify_has_residual(&l->sparsifier) + (l->mirror != NULL) +
+                      (l->central != NULL ? TABLE_CENTRAL_PLANES : 0);
 
     return planes * chunks * table_chunk_size(schema, 0) * sizeof(float);
 }
@@ -118,7 +119,7 @@ static enum err lane_scratch(struct node_lane *l, uint32_t elements)
 static enum err lane_residuals(const struct node_lane *l, struct node_chunk *block, uint32_t count,
                                const struct table_schema *schema)
 {
-    for (uint32_t i = 0; node_sift_holds(&l->sift) && i < count; i++) {
+    for (uint32_t i = 0; node_sparsify_has_residual(&l->sparsifier) && i < count; i++) {
         block[i].residual = mem_calloc(table_chunk_size(schema, 0), sizeof(float));
         if (block[i].residual == NULL) {
             return ERR_NOMEM;

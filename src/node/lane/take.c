@@ -136,7 +136,7 @@ static enum err node_take_own(struct node_lane *l, const struct node_item *item,
     return rc;
 }
 
-/* An update that was sifted. One that is multiplied by its weight is unpacked first. */
+/* An update that was sparsified. One that is multiplied by its weight is unpacked first. */
 static enum err node_take_packed(struct node_session *s, const struct node_item *item,
                                  const struct wire_push *push, uint32_t index)
 {
@@ -148,10 +148,10 @@ static enum err node_take_packed(struct node_session *s, const struct node_item 
     struct codec_plain plain;
     enum err rc;
 
-    if (l->sift.coder == NULL ||
-        node_sift_decode(&l->sift, push->chunk.codec, push->chunk.payload,
-                         push->chunk.payload_bytes, elements, &plain) != OK) {
-        bool finite = l->sift.coder == NULL || !codec_was_not_finite(l->sift.coder);
+    if (l->sparsifier.coder == NULL ||
+        node_sparsify_decode(&l->sparsifier, push->chunk.codec, push->chunk.payload,
+                             push->chunk.payload_bytes, elements, &plain) != OK) {
+        bool finite = l->sparsifier.coder == NULL || !codec_was_not_finite(l->sparsifier.coder);
 
         return node_take_wrong(s, item->header, index,
                                finite ? WIRE_LATE_SHAPE : WIRE_LATE_NOT_FINITE);

@@ -11,18 +11,16 @@ static enum err site_check_flow(const struct node_site *site, struct err_text *t
     const struct node_tree *t = &site->tree;
 
     if (site->broadcast.on && site->delivery != NODE_BROADCAST) {
-        return err_text_set(text, ERR_INVALID,
-                            "sums are sifted where they are broadcast: use delivery broadcast");
+        return err_text_set(text, ERR_INVALID, "a broadcast filter needs delivery: broadcast");
     }
-    if (site->required > 0 && !node_sifting_moves(&site->push) &&
-        !node_sifting_moves(&site->broadcast)) {
+    if (site->required > 0 && !node_sparsify_is_adaptive(&site->push) &&
+        !node_sparsify_is_adaptive(&site->broadcast)) {
         return err_text_set(text, ERR_INVALID,
                             "a required rate chooses between two thresholds, and no chain has two: "
                             "write low=NUMBER,up=NUMBER instead of delta=NUMBER");
     }
     if (t->degree > 0 && site->delivery != NODE_BROADCAST) {
-        return err_text_set(text, ERR_INVALID,
-                            "trees are ways for sums that are broadcast: use delivery broadcast");
+        return err_text_set(text, ERR_INVALID, "a broadcast tree needs delivery: broadcast");
     }
     if (t->degree > NODE_TREE_DEGREE_MAX || t->depth > NODE_TREE_DEPTH_MAX ||
         (t->degree == 0) != (t->depth == 0) ||

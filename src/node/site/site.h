@@ -6,7 +6,7 @@
 
 #include "base/limits.h"
 #include "net/address.h"
-#include "node/sparsify/sift.h"
+#include "node/sparsify/sparsify.h"
 #include "sync/sync.h"
 #include "table/schema.h"
 
@@ -50,8 +50,8 @@ struct node_site {
     uint32_t shards;
     uint32_t lanes; /* Of all servers together; shard s is on lane s % lanes. */
     enum node_delivery delivery;
-    struct node_sifting push;      /* What workers hold back of what they send, ... */
-    struct node_sifting broadcast; /* ... and lanes of sums. */
+    struct node_sparsify_config push;      /* What workers hold back of what they send, ... */
+    struct node_sparsify_config broadcast; /* ... and lanes of sums. */
     uint64_t required; /* Bytes per second: below it a link is short, and more is held back (F5). */
     struct node_tree tree;
     struct sync_config sync;

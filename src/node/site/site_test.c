@@ -1,4 +1,4 @@
-/* What a site is told of sifting and trees: checked, as JSON and back. */
+/* What a site is told of filters and trees: checked, as JSON and back. */
 
 #include "node/control.h"
 #include "node/lane/report.h"
@@ -151,11 +151,11 @@ static void test_what_does_not_go_together_is_refused(void **state)
     check_refused(&site, "no chain has two");
     site = a_site(NULL, "dvf:delta=1");
     site.delivery = NODE_PULL;
-    check_refused(&site, "delivery broadcast");
+    check_refused(&site, "needs delivery: broadcast");
     site = a_site(NULL, NULL);
     site.tree = (struct node_tree){.degree = 2, .depth = 2};
     site.delivery = NODE_PULL;
-    check_refused(&site, "delivery broadcast");
+    check_refused(&site, "needs delivery: broadcast");
     site.delivery = NODE_BROADCAST;
     assert_int_equal(node_site_check(&site, NULL), OK);
     site.tree.degree = 65;

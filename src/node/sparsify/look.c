@@ -41,7 +41,7 @@ static uint32_t look_read(struct node_look *k, struct enough_link *out)
             slowest = r.bytes_per_s;
         }
     }
-    k->sift->link_rate = slowest;
+    k->sparsifier->link_rate = slowest;
     return count;
 }
 
@@ -52,7 +52,7 @@ static void look_judge(struct node_look *k)
 
     if (k->moves) {
         (void)enough_step(&k->enough, links, count);
-        k->sift->up = enough_up(&k->enough);
+        k->sparsifier->up = enough_up(&k->enough);
     }
 }
 
@@ -130,20 +130,20 @@ static void look_timer(struct loop_timer *timer, void *user)
     }
 }
 
-enum err node_look_open(struct node_look *k, struct loop *loop, struct node_sift *sift,
+enum err node_look_open(struct node_look *k, struct loop *loop, struct node_sparsifier *sparsify,
                         uint64_t required, int64_t heartbeat_ns,
                         uint32_t (*links)(struct node_look_link *out, void *user), void *user)
 {
     enum err rc = OK;
 
     *k = (struct node_look){
-        .sift = sift,
+        .sparsifier = sparsify,
         .links = links,
         .user = user,
         .required = required,
         .heartbeat_ns = heartbeat_ns > 0 ? heartbeat_ns : (int64_t)LIMIT_HEARTBEAT_MS * 1000000,
-        .moves = required > 0 && node_sifting_moves(sift->how)};
-    k->on = k->moves || node_sifting_chooses(sift->how);
+        .moves = required > 0 && node_sparsify_is_adaptive(sparsify->how)};
+    k->on = k->moves || node_sparsify_is_auto(sparsify->how);
     if (k->on) {
         rc = loop_timer_init(&k->timer, loop, look_timer, k);
     }
@@ -152,7 +152,7 @@ enum err node_look_open(struct node_look *k, struct loop *loop, struct node_sift
     }
     k->loop = loop;
     enough_init(&k->enough, &(struct enough_config){.required = required});
-    sift->up = k->moves && enough_up(&k->enough);
+    sparsify->up = k->moves && enough_up(&k->enough);
     return OK;
 }
 

@@ -70,15 +70,16 @@ static enum err copy_apply_packed(struct node_worker *w, uint32_t index,
     uint32_t elements = table_store_elements(w->copy, index);
     struct codec_plain plain;
 
-    if (node_sift_decode(&w->sift, b->chunk.codec, b->chunk.payload, b->chunk.payload_bytes,
-                         elements, &plain) != OK) {
+    if (node_sparsify_decode(&w->sparsifier, b->chunk.codec, b->chunk.payload,
+                             b->chunk.payload_bytes, elements, &plain) != OK) {
         return ERR_PEER;
     }
     node_worker_over(w, schema->name, b->chunk.clock,
-                     node_sift_apply(schema, b->chunk.clock,
-                                     table_accum_scale(schema->combine, b->chunk.weight), &plain,
-                                     table_store_values(w->copy, index),
-                                     table_store_state(w->copy, index), NULL, w->scratch, elements),
+                     node_sparsify_apply(schema, b->chunk.clock,
+                                         table_accum_scale(schema->combine, b->chunk.weight),
+                                         &plain, table_store_values(w->copy, index),
+                                         table_store_state(w->copy, index), NULL, w->scratch,
+                                         elements),
                      "the sum of a round");
     return OK;
 }
@@ -119,7 +120,7 @@ enum err node_copy_broadcast(struct worker_lane *k, const struct net_frame *fram
     }
     elements = table_store_elements(w->copy, index);
     packed = b.chunk.codec != WIRE_CODEC_F32;
-    if (packed ? w->sift.coder == NULL : b.chunk.payload_bytes != elements * 4) {
+    if (packed ? w->sparsifier.coder == NULL : b.chunk.payload_bytes != elements * 4) {
         return ERR_PEER;
     }
     c = &w->copies[index];

@@ -234,7 +234,7 @@ static void lane_site_known(struct node_call *call, enum err rc, const json_t *f
             rc = node_relay_listen(w);
         }
         if (rc == OK) {
-            rc = node_sift_begin(w);
+            rc = node_worker_sparsify_start(w);
         }
         if (rc == OK) {
             w->begun = json_is_true(json_object_get(fields, "begun"));

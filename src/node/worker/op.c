@@ -609,11 +609,11 @@ void node_worker_leave(struct node_worker *w, struct node_op *op)
 /* What is held back goes as one more clock. False: not yet. */
 static bool task_rest(struct node_worker *w, struct node_op_state *t)
 {
-    if (!w->in || t->clock != 0 || (t->cursor == 0 && !node_sift_rests(w))) {
+    if (!w->in || t->clock != 0 || (t->cursor == 0 && !node_worker_has_residuals(w))) {
         return true;
     }
     t->cursor = 1;
-    if (node_sift_rest(w) != OK) {
+    if (node_worker_flush_residuals(w) != OK) {
         return false;
     }
     t->clock = w->clock;
@@ -732,10 +732,10 @@ void node_worker_report(struct node_worker *w, const struct node_report *report,
         return;
     }
     fields = node_report_to_json(report);
-    if (node_sift_on(&w->sift)) {
-        struct node_sift_state sifted = node_sift_state(&w->sift);
+    if (node_sparsify_is_on(&w->sparsifier)) {
+        struct node_sparsify_state sparsified = node_sparsify_state(&w->sparsifier);
 
-        (void)json_object_set_new(fields, "sifted", node_sift_state_to_json(&sifted));
+        (void)json_object_set_new(fields, "sparsified", node_sparsify_state_to_json(&sparsified));
     }
     if (w->relay_counters.frames != NULL) {
         (void)json_object_set_new(fields, "passed", node_passed_to_json(&w->passed));

@@ -61,8 +61,8 @@ static enum err push_chunk(struct node_worker *w, struct node_op_state *t, uint3
     struct buf *frame;
     enum err rc;
 
-    if (node_sift_on(&w->sift)) {
-        return node_sift_push(w, t->table, chunk, t->in + from, t->weight);
+    if (node_sparsify_is_on(&w->sparsifier)) {
+        return node_worker_sparsify(w, t->table, chunk, t->in + from, t->weight);
     }
     if (!node_push_counts(w, k)) {
         table->pushed[chunk] = w->clock;
@@ -457,8 +457,8 @@ enum err node_push_flush(struct node_worker *w, uint32_t weight)
 {
     enum err rc = OK;
 
-    if (node_sift_on(&w->sift)) {
-        return node_sift_flush(w, weight);
+    if (node_sparsify_is_on(&w->sparsifier)) {
+        return node_worker_sparsify_flush(w, weight);
     }
     for (uint16_t id = 0; id < TABLE_COUNT_MAX && rc == OK; id++) {
         struct node_worker_table *t = w->tables[id];

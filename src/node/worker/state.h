@@ -9,7 +9,7 @@
 #include "loop/loop.h"
 #include "node/control.h"
 #include "node/sparsify/look.h"
-#include "node/sparsify/sift.h"
+#include "node/sparsify/sparsify.h"
 #include "node/worker/worker.h"
 #include "table/accum.h"
 #include "table/chunk.h"
@@ -242,7 +242,7 @@ struct node_worker {
     uint32_t lanes_count;
     struct node_worker_table *tables[TABLE_COUNT_MAX];
     struct table_store *copy; /* Broadcast only. */
-    struct node_sift sift;
+    struct node_sparsifier sparsifier;
     struct node_look look;    /* At the links that updates go on. */
     struct node_copy *copies; /* By index of the copy. */
     uint32_t copies_count;
@@ -398,12 +398,12 @@ void node_push_run(struct node_worker *w, struct node_op_state *t);
 bool node_push_rest(struct node_worker *w, struct node_op_state *t); /* All of it, if it fits. */
 MUST_USE enum err node_push_flush(struct node_worker *w, uint32_t weight); /* ERR_AGAIN: no room. */
 
-/* worker/sift.c: the same where updates are sifted. */
-MUST_USE enum err node_sift_push(struct node_worker *w, uint16_t table, uint32_t chunk,
-                                 const float *update, uint32_t weight);
-MUST_USE enum err node_sift_flush(struct node_worker *w, uint32_t weight);
-MUST_USE enum err node_sift_rest(struct node_worker *w); /* All that is held back. */
-bool node_sift_rests(const struct node_worker *w);       /* Is there any? */
-MUST_USE enum err node_sift_begin(struct node_worker *w);
+/* worker/sparsify.c: the same where updates are sparsified. */
+MUST_USE enum err node_worker_sparsify(struct node_worker *w, uint16_t table, uint32_t chunk,
+                                       const float *update, uint32_t weight);
+MUST_USE enum err node_worker_sparsify_flush(struct node_worker *w, uint32_t weight);
+MUST_USE enum err node_worker_flush_residuals(struct node_worker *w); /* All that is held back. */
+bool node_worker_has_residuals(const struct node_worker *w);          /* Is there any? */
+MUST_USE enum err node_worker_sparsify_start(struct node_worker *w);
 
 #endif

@@ -145,7 +145,7 @@ static enum err table_fill(struct node_worker *w, uint16_t id, const struct tabl
     if (rc == OK) {
         rc = table_reserve(w, schema);
     }
-    if (rc == OK && node_sift_on(&w->sift)) {
+    if (rc == OK && node_sparsify_is_on(&w->sparsifier)) {
         rc = table_held(t);
     }
     if (rc == OK && w->site.delivery == NODE_BROADCAST) {
@@ -158,7 +158,7 @@ static enum err table_fill(struct node_worker *w, uint16_t id, const struct tabl
 static uint64_t table_needs(const struct node_worker *w, const struct table_schema *schema)
 {
     uint64_t planes =
-        node_sift_on(&w->sift) +
+        node_sparsify_is_on(&w->sparsifier) +
         (w->site.delivery == NODE_BROADCAST ? 1 + table_apply_planes(&schema->apply) : 0);
 
     return planes * table_elements(schema) * sizeof(float);

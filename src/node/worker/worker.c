@@ -355,7 +355,7 @@ void node_worker_destroy(struct node_worker *w)
     node_read_free(w);
     node_worker_close_tables(w);
     node_look_close(&w->look);
-    node_sift_close(&w->sift);
+    node_sparsify_close(&w->sparsifier);
     worker_free_list(&w->tasks);
     worker_free_list(&w->finished);
     worker_free_list(&w->free_tasks);
@@ -415,9 +415,9 @@ uint64_t node_worker_refused(const struct node_worker *w)
     return w->refused;
 }
 
-const struct node_sift *node_worker_sift(const struct node_worker *w)
+const struct node_sparsifier *node_worker_sparsifier(const struct node_worker *w)
 {
-    return w->sift.coder == NULL ? NULL : &w->sift;
+    return w->sparsifier.coder == NULL ? NULL : &w->sparsifier;
 }
 
 void node_worker_traffic(const struct node_worker *w, uint32_t lane, uint64_t *sent_out,

@@ -43,10 +43,10 @@ struct node_pace {
 
 /* What a simulation wants to know. */
 struct node_worker_witness {
-    /* An update was made, and is about to be sifted. */
+    /* An update was made, and is about to be sparsified. */
     void (*made)(uint16_t table, uint32_t chunk, uint64_t clock, const float *update,
                  uint32_t count, void *user);
-    /* A sifted update was sent: its payload, as codec/sparse.h has them. */
+    /* A sparsified update was sent: its payload, as codec/sparse.h has them. */
     void (*pushed)(uint16_t table, uint32_t chunk, uint64_t clock, uint32_t codec,
                    const void *payload, uint32_t bytes, void *user);
 };
@@ -77,7 +77,7 @@ struct node_worker_config {
     const struct node_pace *paces; /* By lane, instead; outlives the worker. May be NULL. */
     uint32_t paces_count;
     const struct node_worker_witness *witness; /* May be NULL. */
-    const struct codec_costs *costs;           /* As in node_sift_open(). */
+    const struct codec_costs *costs;           /* As in node_sparsify_open(). */
     int64_t (*mono_ns)(void);
     /* Something that people may want to know: a lane is unreachable, was found again, rebased. May
      * be NULL. */
@@ -189,7 +189,7 @@ void node_worker_traffic(const struct node_worker *w, uint32_t lane, uint64_t *s
 const float *node_worker_chunk(const struct node_worker *w, uint16_t table, uint32_t chunk,
                                uint64_t *version_out);
 
-/* What is held back of the updates of a chunk: NULL if they are not sifted. */
+/* What is held back of the updates of a chunk: NULL if they are not sparsified. */
 const float *node_worker_held(const struct node_worker *w, uint16_t table, uint32_t chunk);
 
 /* Is an update in that which could not be sent yet, for want of memory or room? */
@@ -203,9 +203,9 @@ struct node_passed {
 };
 struct node_passed node_worker_passed(const struct node_worker *w);
 
-/* How that is done, and how much of it; NULL: nothing is sifted in this site, or it is not known
- * yet. */
-const struct node_sift *node_worker_sift(const struct node_worker *w);
+/* How that is done, and how much of it; NULL: nothing is sparsified in this site, or it is not
+ * known yet. */
+const struct node_sparsifier *node_worker_sparsifier(const struct node_worker *w);
 
 /* How long a lane has not been reached; zero: all are. */
 int64_t node_worker_away_ns(const struct node_worker *w);

@@ -194,11 +194,11 @@ struct run_sync {
     const char *push_said;
     const char *broadcast_said;
     const char *required_said;
-    enum run_threshold threshold;  /* Of one that is fixed the chains have only that. */
-    struct node_sifting push;      /* What workers hold back, ... */
-    struct node_sifting broadcast; /* ... and lanes. */
-    uint64_t required_full;        /* Bytes per second, at full size, ... */
-    uint64_t required;             /* ... and in this run; zero: not said. */
+    enum run_threshold threshold;          /* Of one that is fixed the chains have only that. */
+    struct node_sparsify_config push;      /* What workers hold back, ... */
+    struct node_sparsify_config broadcast; /* ... and lanes. */
+    uint64_t required_full;                /* Bytes per second, at full size, ... */
+    uint64_t required;                     /* ... and in this run; zero: not said. */
     struct node_tree tree;
 };
 
@@ -320,8 +320,8 @@ void run_file_free(struct run_file *f);
  * see: out->failed; RUN_PRINT_BYTES_MAX always do. */
 void run_file_print(const struct run_file *f, struct text *out);
 
-/* What is said under "sync" of sifting and trees, as run_file_print() has it: ", push: ...". */
-void run_sync_print_sifting(const struct run_sync *s, struct text *out);
+/* What is said under "sync" of filters and trees, as run_file_print() has it: ", push: ...". */
+void run_sync_print_sparsify(const struct run_sync *s, struct text *out);
 
 /* As they are written. */
 const char *run_barrier_name(enum run_barrier barrier);

@@ -256,7 +256,7 @@ static void print_sync(const struct run_sync *s, struct text *out)
     }
     text_addf(out, ", delivery: %s, deadline: %s, order: %s", node_delivery_name(s->delivery),
               units_time_print(s->deadline_ns, &deadline), run_order_name(s->order));
-    run_sync_print_sifting(s, out);
+    run_sync_print_sparsify(s, out);
     text_add(out, "}\n");
 }
 

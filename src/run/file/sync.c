@@ -63,7 +63,7 @@ static enum err sync_preset(struct file_reader *r)
 }
 
 static enum err sync_chain(const struct file_reader *r, const char *path, const char *chars,
-                           struct node_sifting *out)
+                           struct node_sparsify_config *out)
 {
     struct err_text why = {""};
 
@@ -95,8 +95,7 @@ static enum err sync_chains(struct file_reader *r)
     rc = sync_chain(r, path, said, &s->broadcast);
     if (rc == OK && said != NULL && s->delivery != NODE_BROADCAST) {
         return file_fail(r, ERR_MALFORMED, path,
-                         "sifts sums, and with the delivery pull none are sent: write 'delivery: "
-                         "broadcast'%s",
+                         "filters what servers broadcast, so it needs 'delivery: broadcast'%s",
                          s->filter_said != NULL ? ", or push instead of filter" : "");
     }
     return rc == OK ? sync_chain(r, s->filter_said != NULL ? path : "sync.push",
@@ -141,7 +140,8 @@ static void sync_fix(struct run_sync *s)
 static enum err sync_required(struct file_reader *r)
 {
     struct run_sync *s = &r->f->sync;
-    bool pushed = node_sifting_moves(&s->push), sent = node_sifting_moves(&s->broadcast);
+    bool pushed = node_sparsify_is_adaptive(&s->push),
+         sent = node_sparsify_is_adaptive(&s->broadcast);
 
     if (!pushed && !sent && s->threshold != RUN_BOTH) {
         return file_fail(r, ERR_MALFORMED, "sync.threshold",
@@ -211,18 +211,19 @@ enum err file_sync(struct file_reader *r)
     return rc == OK ? sync_tree(r) : rc;
 }
 
-static void sync_print_chain(const char *key, const struct node_sifting *sifting, struct text *out)
+static void sync_print_chain(const char *key, const struct node_sparsify_config *config,
+                             struct text *out)
 {
     char chain[CODEC_CHAIN_TEXT_BYTES];
 
-    if (sifting->on) {
-        codec_chain_print(&sifting->chain, chain, sizeof(chain));
+    if (config->on) {
+        codec_chain_print(&config->chain, chain, sizeof(chain));
         text_addf(out, ", %s: ", key);
         text_add_json(out, chain);
     }
 }
 
-void run_sync_print_sifting(const struct run_sync *s, struct text *out)
+void run_sync_print_sparsify(const struct run_sync *s, struct text *out)
 {
     struct units_text rate;
 

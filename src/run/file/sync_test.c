@@ -11,7 +11,7 @@
     "servers: [{region: eu}]\nworkers: [{region: eu, count: 2}]\n"
 #define REST "job: {name: mf}\nstop: {clocks: 10}\n"
 
-static void check_chain(const struct node_sifting *s, const char *chain)
+static void check_chain(const struct node_sparsify_config *s, const char *chain)
 {
     char out[CODEC_CHAIN_TEXT_BYTES];
 
@@ -159,10 +159,9 @@ static const struct wrong {
      "5:40: sync.broadcast: chain 'dvf:delta=-1': 'delta=-1': delta must be a number from 0 to "
      "1000000"},
     {"broadcast: all",
-     "5:19: sync.broadcast: sifts sums, and with the delivery pull none are sent: write "
-     "'delivery: broadcast'"},
-    {"filter: all", "5:16: sync.filter: sifts sums, and with the delivery pull none are sent: "
-                    "write 'delivery: broadcast', or push instead of filter"},
+     "5:19: sync.broadcast: filters what servers broadcast, so it needs 'delivery: broadcast'"},
+    {"filter: all", "5:16: sync.filter: filters what servers broadcast, so it needs 'delivery: "
+                    "broadcast', or push instead of filter"},
     {"delivery: broadcast, filter: all, push: all",
      "5:37: sync.filter: is push and broadcast at once: leave it out, or leave out push"},
     {"delivery: broadcast, broadcast: all, filter: all",

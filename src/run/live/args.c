@@ -34,12 +34,13 @@ void live_args_add(struct live_args *a, const char *fmt, ...)
         live_args_add((a), __VA_ARGS__);                                                           \
     } while (0)
 
-static void args_chain(const char *name, const struct node_sifting *sifting, struct live_args *a)
+static void args_chain(const char *name, const struct node_sparsify_config *config,
+                       struct live_args *a)
 {
     char chain[CODEC_CHAIN_TEXT_BYTES];
 
-    if (sifting->on) {
-        codec_chain_print(&sifting->chain, chain, sizeof(chain));
+    if (config->on) {
+        codec_chain_print(&config->chain, chain, sizeof(chain));
         ARGS_PAIR(a, name, "%s", chain);
     }
 }

@@ -724,7 +724,7 @@ static void live_go(struct live *l)
         live_predict(l, &prediction);
         picture.now_ns = l->took_ns;
         picture.shares = live_sites_shares(l);
-        picture.served = live_sites_sifted(l);
+        picture.served = live_sites_sparsified(l);
         picture.network = network;
         picture.prediction = &prediction;
         l->watcher->over(&picture, &l->result->base, l->watcher->user);

@@ -39,8 +39,8 @@ struct stage {
     uint32_t rows;
     double objective;
     uint64_t elements;
-    struct node_sift_totals sifted;
-    struct node_sift_totals served;
+    struct node_sparsify_totals sparsified;
+    struct node_sparsify_totals served;
     uint64_t large;
     uint64_t sent;
     uint64_t received;
@@ -111,7 +111,7 @@ static void stage_over(const struct run_picture *picture, const struct run_resul
     (void)result;
     s->objective = run_tally_score(picture->tally)->objective;
     s->elements = run_tally_worker(picture->tally, 1)->elements;
-    s->sifted = run_tally_sifted(picture->tally);
+    s->sparsified = run_tally_sparsified(picture->tally);
     s->served = picture->served;
     s->large = run_tally_worker(picture->tally, 1)->large[RUN_PART_ONE_PERCENT];
     s->sent = run_traffic_between(picture->traffic, 1, 0);
@@ -195,7 +195,7 @@ static void test_members_that_say_sense_are_counted(void **state)
         "$((c+1))\n"
         "echo "
         "'\"read_ns\":5,\"compute_ns\":5,\"end_ns\":5,\"lanes\":[[100,10],[50,5]],\"elements\":10,"
-        "\"large\":[9,8,4,0,0],\"sifted\":{\"elements\":10,\"kept\":3,\"bytes\":24,"
+        "\"large\":[9,8,4,0,0],\"sparsified\":{\"elements\":10,\"sent_elements\":3,\"bytes\":24,"
         "\"encode_ns\":7,\"decode_ns\":2}}'\n"
         "done\n"
         "echo '{\"event\":\"notice\",\"text\":\"hear \\u0007 hear\"}'\n"
@@ -212,11 +212,11 @@ static void test_members_that_say_sense_are_counted(void **state)
     assert_int_equal(s.result.kills, 0);
     assert_int_equal(s.elements, 30); /* Of one worker. */
     assert_int_equal(s.large, 12);
-    assert_int_equal(s.sifted.elements, 60); /* Of both. */
-    assert_int_equal(s.sifted.kept, 18);
-    assert_int_equal(s.sifted.bytes, 144);
-    assert_int_equal(s.sifted.encode_ns, 42);
-    assert_int_equal(s.sifted.decode_ns, 12);
+    assert_int_equal(s.sparsified.elements, 60); /* Of both. */
+    assert_int_equal(s.sparsified.sent_elements, 18);
+    assert_int_equal(s.sparsified.bytes, 144);
+    assert_int_equal(s.sparsified.encode_ns, 42);
+    assert_int_equal(s.sparsified.decode_ns, 12);
     assert_int_equal(s.served.elements, 0);
     stage_close(&s);
 }
@@ -267,7 +267,7 @@ static void test_members_that_say_nonsense_do_no_harm(void **state)
         "\"read_ns\":0,\"compute_ns\":0,\"end_ns\":0}'\n"
         "echo '{\"event\":\"clock\",\"clock\":1,\"next\":2,\"samples\":1,\"loss_sum\":1,"
         "\"read_ns\":0,\"compute_ns\":0,\"end_ns\":0,\"elements\":5,\"large\":[1,2,0,0,0],"
-        "\"sifted\":{\"elements\":1,\"kept\":2}}'\n"
+        "\"sparsified\":{\"elements\":1,\"sent_elements\":2}}'\n"
         "echo '{\"event\":\"evaluated\",\"clock\":\"x\"}'\n"
         "echo '{\"event\":\"joined\",\"clock\":0}'\n"
         "echo '{\"event\":\"left\",\"lanes\":[[-1,{}],7,8,9,10,11]}'\n"
@@ -276,7 +276,7 @@ static void test_members_that_say_nonsense_do_no_harm(void **state)
     assert_int_equal(s.result.base.end, RUN_END_GOAL); /* They left before the last clock. */
     assert_int_equal(s.rows, 1); /* The first clock is right, but for what it says of sizes. */
     assert_int_equal(s.elements, 0);
-    assert_int_equal(s.sifted.elements, 0);
+    assert_int_equal(s.sparsified.elements, 0);
     stage_close(&s);
 }
 

@@ -84,7 +84,7 @@ static void live_worker_clock(struct live_member *m, const json_t *event)
         return;
     }
     live_worker_sizes(event, &c);
-    (void)node_sift_totals_from_json(json_object_get(event, "sifted"), &c.sifted);
+    (void)node_sparsify_totals_from_json(json_object_get(event, "sparsified"), &c.sparsified);
     c.clock = (uint64_t)clock;
     c.next = (uint64_t)next;
     c.lost_from = c.clock;

@@ -193,13 +193,13 @@ const struct run_share *live_sites_shares(struct live *l)
     return l->shares;
 }
 
-struct node_sift_totals live_sites_sifted(const struct live *l)
+struct node_sparsify_totals live_sites_sparsified(const struct live *l)
 {
-    struct node_sift_totals sum = {0}, one;
+    struct node_sparsify_totals sum = {0}, one;
 
     for (uint32_t i = 0; i < sites_lanes(l); i++) {
-        if (node_sift_totals_from_json(json_object_get(l->statuses[i], "sifted"), &one)) {
-            node_sift_totals_add(&sum, &one);
+        if (node_sparsify_totals_from_json(json_object_get(l->statuses[i], "sparsified"), &one)) {
+            node_sparsify_totals_add(&sum, &one);
         }
     }
     return sum;

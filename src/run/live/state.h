@@ -148,7 +148,8 @@ void live_sites_gone(struct live *l, const struct live_member *server); /* It ha
 bool live_sites_settled(const struct live *l);
 void live_sites_traffic(const struct live *l, struct run_traffic *traffic);
 const struct run_share *live_sites_shares(struct live *l);
-struct node_sift_totals live_sites_sifted(const struct live *l); /* As lanes said it last. */
+struct node_sparsify_totals
+live_sites_sparsified(const struct live *l); /* As lanes said it last. */
 void live_sites_waits(const struct live *l, char *out, size_t size);
 
 /* live/look.c */

@@ -97,14 +97,15 @@ static void outcome_sites(const json_t *summary, struct run_outcome *out)
     out->insignificant = judged > 0 ? 1 - sent / judged : (double)NAN;
 }
 
-static void outcome_sifted(const json_t *summary, struct run_outcome *out)
+static void outcome_sparsified(const json_t *summary, struct run_outcome *out)
 {
-    const json_t *workers = json_object_get(summary, "sifted");
+    const json_t *workers = json_object_get(summary, "sparsified");
     const json_t *servers = json_object_get(workers, "servers");
     double elements = outcome_sum(workers, "elements") + outcome_sum(servers, "elements");
-    double kept = outcome_sum(workers, "kept") + outcome_sum(servers, "kept");
+    double sent_elements =
+        outcome_sum(workers, "sent_elements") + outcome_sum(servers, "sent_elements");
 
-    out->sent = elements > 0 ? kept / elements : (double)NAN;
+    out->sent = elements > 0 ? sent_elements / elements : (double)NAN;
     out->codec_s = outcome_real(summary, "codec_seconds");
 }
 
@@ -159,7 +160,7 @@ enum err run_outcome_parse(const struct json_t *summary, struct run_outcome *out
     outcome_cost(summary, out);
     outcome_workers(summary, out);
     outcome_sites(summary, out);
-    outcome_sifted(summary, out);
+    outcome_sparsified(summary, out);
     outcome_budget(summary, out);
     return OK;
 }

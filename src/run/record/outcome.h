@@ -51,7 +51,7 @@ struct run_outcome {
     struct err_text note;
     double insignificant;    /* Part of the elements of all sites, 0 to 1. */
     double small[RUN_PARTS]; /* Part of all single changes of workers, 0 to 1, by run_parts[]. */
-    double sent;             /* Part of the elements that members of sites sifted, 0 to 1. */
+    double sent;             /* Part of the elements that members of sites sparsified, 0 to 1. */
     uint32_t workers;
     double codec_s; /* Compression: sum over all workers, as the next three. */
     double compute_s;

@@ -39,8 +39,8 @@ static const char whole[] =
     "                           \"waited_clock_s\": 4, \"waited_barrier_s\": 5,"
     "                           \"waited_room_s\": 6}}],"
     " \"codec_seconds\": 1.5,"
-    " \"sifted\": {\"elements\": 30, \"kept\": 6,"
-    "              \"servers\": {\"elements\": 10, \"kept\": 4}},"
+    " \"sparsified\": {\"elements\": 30, \"sent_elements\": 6,"
+    "              \"servers\": {\"elements\": 10, \"sent_elements\": 4}},"
     " \"budget\": {\"max_usd\": null, \"max_gb\": 5, \"used_gb\": 3, \"bound\": true}}";
 
 static enum err parse(const char *json, struct run_outcome *out, struct err_text *text)

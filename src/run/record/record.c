@@ -460,7 +460,7 @@ void run_record_row(struct run_record *r, const struct run_row *row,
         record_dollars(&r->line, nusd);
     }
     text_add(&r->line, ",");
-    if (run_sifts(r->config.file)) {
+    if (run_sparsifies(r->config.file)) {
         text_addf(&r->line, "%u", row->upper);
     }
     text_add(&r->line, "\n");
@@ -655,35 +655,36 @@ static void record_move(const struct run_picture *p, json_t *summary)
 }
 
 /* Bytes are as at full size; so is time in the simulator. */
-static json_t *record_sifted_of(const struct run_file *f, const struct node_sift_totals *sifted)
+static json_t *record_sparsified_of(const struct run_file *f,
+                                    const struct node_sparsify_totals *sparsified)
 {
-    return json_pack("{s:I, s:I, s:I}", "elements", (json_int_t)sifted->elements, "kept",
-                     (json_int_t)sifted->kept, "bytes",
-                     (json_int_t)run_bytes_full(sifted->bytes, f));
+    return json_pack("{s:I, s:I, s:I}", "elements", (json_int_t)sparsified->elements,
+                     "sent_elements", (json_int_t)sparsified->sent_elements, "bytes",
+                     (json_int_t)run_bytes_full(sparsified->bytes, f));
 }
 
-static double record_codec_s(const struct node_sift_totals *sifted)
+static double record_codec_s(const struct node_sparsify_totals *sparsified)
 {
-    return (double)(sifted->encode_ns + sifted->decode_ns) * 1e-9;
+    return (double)(sparsified->encode_ns + sparsified->decode_ns) * 1e-9;
 }
 
 /* What workers and servers held back inside of their sites. */
-static void record_sifted(const struct run_picture *p, json_t *summary)
+static void record_sparsified(const struct run_picture *p, json_t *summary)
 {
-    struct node_sift_totals workers = run_tally_sifted(p->tally);
-    bool sifts = run_sifts(p->file);
-    json_t *sifted = json_null();
+    struct node_sparsify_totals workers = run_tally_sparsified(p->tally);
+    bool sparsifies = run_sparsifies(p->file);
+    json_t *sparsified = json_null();
 
-    if (sifts) {
-        json_t *servers = record_sifted_of(p->file, &p->served);
+    if (sparsifies) {
+        json_t *servers = record_sparsified_of(p->file, &p->served);
 
-        sifted = record_sifted_of(p->file, &workers);
+        sparsified = record_sparsified_of(p->file, &workers);
         (void)json_object_set_new(servers, "codec_seconds", json_real(record_codec_s(&p->served)));
-        (void)json_object_set_new(sifted, "servers", servers);
+        (void)json_object_set_new(sparsified, "servers", servers);
     }
     (void)json_object_set_new(summary, "codec_seconds",
-                              sifts ? json_real(record_codec_s(&workers)) : json_null());
-    (void)json_object_set_new(summary, "sifted", sifted);
+                              sparsifies ? json_real(record_codec_s(&workers)) : json_null());
+    (void)json_object_set_new(summary, "sparsified", sparsified);
 }
 
 /* The ground of a real run, and what the simulator says of it. */
@@ -735,7 +736,7 @@ struct json_t *run_summary(const struct run_picture *p, const char *backend,
                                   ? json_null()
                                   : json_integer((json_int_t)p->background_bytes));
     if (summary != NULL) {
-        record_sifted(p, summary);
+        record_sparsified(p, summary);
         record_move(p, summary);
         record_money(p, summary);
         record_ground(p, summary);

@@ -234,11 +234,11 @@ static json_t *summary_of_sites(const char *price, const char *rest)
                               .next = 2,
                               .compute_ns = 1000000000,
                               .read_ns = 500000000,
-                              .sifted = {.elements = 100,
-                                         .kept = 10,
-                                         .bytes = 80,
-                                         .encode_ns = 1000000000,
-                                         .decode_ns = 500000000},
+                              .sparsified = {.elements = 100,
+                                             .sent_elements = 10,
+                                             .bytes = 80,
+                                             .encode_ns = 1000000000,
+                                             .decode_ns = 500000000},
                               .end_ns = 1500000000};
     struct run_result result = {.end = RUN_END_GOAL};
     char text[1024];
@@ -254,8 +254,11 @@ static json_t *summary_of_sites(const char *price, const char *rest)
     f.traffic.bytes[1] = 1000000000;
     f.traffic.bytes[2] = 1000000000;
     f.picture.shares = shares;
-    f.picture.served = (struct node_sift_totals){
-        .elements = 50, .kept = 20, .bytes = 160, .encode_ns = 500000000, .decode_ns = 250000000};
+    f.picture.served = (struct node_sparsify_totals){.elements = 50,
+                                                     .sent_elements = 20,
+                                                     .bytes = 160,
+                                                     .encode_ns = 500000000,
+                                                     .decode_ns = 250000000};
     summary = (json_t *)run_summary(&f.picture, "sim", &result);
     assert_non_null(summary);
     folder_close(&f);
@@ -297,26 +300,27 @@ static void test_sites_have_their_parts_of_the_summary(void **state)
     json_decref(summary);
 }
 
-static void test_what_was_sifted_is_in_the_summary(void **state)
+static void test_what_was_sparsified_is_in_the_summary(void **state)
 {
     json_t *summary = summary_of_sites(
         "", "sync: {delivery: broadcast, filter: dvf:delta=1}\nlinks: {scale: 1/2}\n");
-    const json_t *sifted = json_object_get(summary, "sifted");
-    const json_t *servers = json_object_get(sifted, "servers");
+    const json_t *sparsified = json_object_get(summary, "sparsified");
+    const json_t *servers = json_object_get(sparsified, "servers");
 
     (void)state;
     assert_true(usd(summary, "codec_seconds") == 4.5); /* Of three workers. */
-    assert_int_equal(json_integer_value(json_object_get(sifted, "elements")), 300);
-    assert_int_equal(json_integer_value(json_object_get(sifted, "kept")), 30);
-    assert_int_equal(json_integer_value(json_object_get(sifted, "bytes")), 480); /* Full size. */
+    assert_int_equal(json_integer_value(json_object_get(sparsified, "elements")), 300);
+    assert_int_equal(json_integer_value(json_object_get(sparsified, "sent_elements")), 30);
+    assert_int_equal(json_integer_value(json_object_get(sparsified, "bytes")),
+                     480); /* Full size. */
     assert_int_equal(json_integer_value(json_object_get(servers, "elements")), 50);
-    assert_int_equal(json_integer_value(json_object_get(servers, "kept")), 20);
+    assert_int_equal(json_integer_value(json_object_get(servers, "sent_elements")), 20);
     assert_int_equal(json_integer_value(json_object_get(servers, "bytes")), 320);
     assert_true(usd(servers, "codec_seconds") == 0.75);
     json_decref(summary);
     summary = summary_of_sites("", "");
     assert_true(json_is_null(json_object_get(summary, "codec_seconds")));
-    assert_true(json_is_null(json_object_get(summary, "sifted")));
+    assert_true(json_is_null(json_object_get(summary, "sparsified")));
     json_decref(summary);
 }
 
@@ -584,7 +588,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_record_has_all_its_files),
         cmocka_unit_test(test_sites_have_their_parts_of_the_summary),
-        cmocka_unit_test(test_what_was_sifted_is_in_the_summary),
+        cmocka_unit_test(test_what_was_sparsified_is_in_the_summary),
         cmocka_unit_test(test_what_has_no_price_is_null_and_is_named),
         cmocka_unit_test(test_every_key_and_column_that_is_written_is_documented),
         cmocka_unit_test(test_a_record_is_not_written_over),

@@ -241,7 +241,7 @@ static void report_tile_waiting(const struct run_reading *r, struct text *out)
 }
 
 /* What members of sites held back, and what it took them. */
-static void report_tile_sifted(const struct run_reading *r, struct text *out)
+static void report_tile_sparsified(const struct run_reading *r, struct text *out)
 {
     struct report_words value, more;
 
@@ -277,7 +277,7 @@ static void report_tiles(const struct run_reading *r, struct text *out)
     run_page_tile(out, "between regions", value.chars, more.chars);
     report_tile_cost(r, out);
     report_tile_waiting(r, out);
-    report_tile_sifted(r, out);
+    report_tile_sparsified(r, out);
     text_add(out, "</div>\n");
 }
 

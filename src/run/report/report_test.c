@@ -170,7 +170,7 @@ static void test_a_real_run_has_the_simulators_word_and_says_if_it_is_not_valid(
     run_reading_free(r);
 }
 
-static void test_what_was_sifted_has_a_tile(void **state)
+static void test_what_was_sparsified_has_a_tile(void **state)
 {
     struct run_reading *r = load(FIXED);
     struct text page;
@@ -416,7 +416,7 @@ int main(void)
         cmocka_unit_test(test_the_page_needs_nothing_from_elsewhere),
         cmocka_unit_test(test_the_page_says_what_the_record_says),
         cmocka_unit_test(test_a_real_run_has_the_simulators_word_and_says_if_it_is_not_valid),
-        cmocka_unit_test(test_what_was_sifted_has_a_tile),
+        cmocka_unit_test(test_what_was_sparsified_has_a_tile),
         cmocka_unit_test(test_a_link_above_its_rate_has_another_colour),
         cmocka_unit_test(test_a_link_that_is_shared_is_used_by_both_directions),
         cmocka_unit_test(test_rounds_around_a_centre_have_their_plans),

@@ -39,7 +39,7 @@ struct sim_trainee {
     struct run_state *state;
     struct run_trainer *trainer;
     struct loop_timer timer; /* The step takes its time. */
-    int64_t codec_ns;        /* What sifting has cost so far, and steps have taken. */
+    int64_t codec_ns;        /* What sparsification has cost so far, and steps have taken. */
     bool done;
 };
 
@@ -160,13 +160,13 @@ static void sim_joined(struct run_trainer *t, uint64_t clock, void *user)
 /* Compression is computing too: what it cost since the last step, that one takes longer. */
 static double sim_codec_s(struct sim_trainee *w)
 {
-    const struct node_sift *sift = node_worker_sift(w->worker->node);
+    const struct node_sparsifier *sparsify = node_worker_sparsifier(w->worker->node);
     int64_t before_ns = w->codec_ns;
 
-    if (sift == NULL) {
+    if (sparsify == NULL) {
         return 0;
     }
-    w->codec_ns = sift->totals.encode_ns + sift->totals.decode_ns;
+    w->codec_ns = sparsify->totals.encode_ns + sparsify->totals.decode_ns;
     return (double)(w->codec_ns - before_ns) * 1e-9;
 }
 
@@ -918,16 +918,16 @@ static void sim_count_shares(struct sim_run *r)
     }
 }
 
-static struct node_sift_totals sim_served(const struct sim_run *r)
+static struct node_sparsify_totals sim_served(const struct sim_run *r)
 {
-    struct node_sift_totals sum = {0};
+    struct node_sparsify_totals sum = {0};
 
     for (uint32_t i = 0; i < r->f->sites_count * r->f->lanes; i++) {
         struct node_lane *lane =
             sim_cluster_lane(r->parts[i / r->f->lanes].cluster, i % r->f->lanes);
 
-        if (lane != NULL && node_lane_sift(lane) != NULL) {
-            node_sift_totals_add(&sum, &node_lane_sift(lane)->totals);
+        if (lane != NULL && node_lane_sparsifier(lane) != NULL) {
+            node_sparsify_totals_add(&sum, &node_lane_sparsifier(lane)->totals);
         }
     }
     return sum;

@@ -60,8 +60,8 @@ struct run_trainer {
     struct run_clock now;
     struct app_step step;
     struct run_evaluation judged;
-    int64_t since_ns;               /* When the present part of the clock began. */
-    struct node_sift_totals sifted; /* When the clock before it ended. */
+    int64_t since_ns;                       /* When the present part of the clock began. */
+    struct node_sparsify_totals sparsified; /* When the clock before it ended. */
     struct node_op report;
     struct node_report reporting; /* Under way ... */
     bool report_busy;

@@ -204,7 +204,7 @@ void run_tally_clock(struct run_tally *t, uint32_t rank, const struct run_clock 
     for (uint32_t i = 0; i < RUN_PARTS; i++) {
         w->large[i] += c->large[i];
     }
-    node_sift_totals_add(&w->sifted, &c->sifted);
+    node_sparsify_totals_add(&w->sparsified, &c->sparsified);
     w->read_ns += c->read_ns;
     w->compute_ns += c->compute_ns;
     w->end_ns += c->end_ns;
@@ -309,12 +309,12 @@ const double *run_tally_history(const struct run_tally *t, uint32_t *count_out)
     return t->history;
 }
 
-struct node_sift_totals run_tally_sifted(const struct run_tally *t)
+struct node_sparsify_totals run_tally_sparsified(const struct run_tally *t)
 {
-    struct node_sift_totals sum = {0};
+    struct node_sparsify_totals sum = {0};
 
     for (uint32_t i = 0; i < t->workers_count; i++) {
-        node_sift_totals_add(&sum, &t->workers[i].sifted);
+        node_sparsify_totals_add(&sum, &t->workers[i].sparsified);
     }
     return sum;
 }

@@ -43,7 +43,7 @@ struct run_tally_worker {
     double samples;
     uint64_t elements; /* As in struct run_clock. */
     uint64_t large[RUN_PARTS];
-    struct node_sift_totals sifted;
+    struct node_sparsify_totals sparsified;
     int64_t read_ns;
     int64_t compute_ns;
     int64_t end_ns;
@@ -92,8 +92,8 @@ struct run_tally_score {
 const struct run_tally_score *run_tally_score(const struct run_tally *t);
 const double *run_tally_history(const struct run_tally *t, uint32_t *count_out);
 
-/* What all workers sifted together. */
-struct node_sift_totals run_tally_sifted(const struct run_tally *t);
+/* What all workers sparsified together. */
+struct node_sparsify_totals run_tally_sparsified(const struct run_tally *t);
 
 /* The part of their time that workers waited, for parameters or for others, 0 to 1. */
 double run_tally_waiting(const struct run_tally *t);

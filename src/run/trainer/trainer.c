@@ -269,14 +269,14 @@ static bool trainer_judges(const struct run_trainer *t)
             (t->config.clocks != 0 && ended >= t->config.clocks));
 }
 
-static void trainer_sifted(struct run_trainer *t)
+static void trainer_sparsified(struct run_trainer *t)
 {
-    const struct node_sift *sift = node_worker_sift(t->config.node);
+    const struct node_sparsifier *sparsify = node_worker_sparsifier(t->config.node);
 
-    if (sift != NULL) {
-        t->now.sifted = node_sift_totals_since(&sift->totals, &t->sifted);
-        t->sifted = sift->totals;
-        t->now.upper = sift->up;
+    if (sparsify != NULL) {
+        t->now.sparsified = node_sparsify_totals_since(&sparsify->totals, &t->sparsified);
+        t->sparsified = sparsify->totals;
+        t->now.upper = sparsify->up;
     }
 }
 
@@ -299,7 +299,7 @@ static void trainer_ended(struct run_trainer *t)
 
     trainer_count(t, &t->now.end_ns);
     t->now.ended_ns = trainer_now(t);
-    trainer_sifted(t);
+    trainer_sparsified(t);
     t->now.next = t->ops[0].value;
     lost_from = node_worker_lost_from(t->config.node);
     t->now.rebased = t->now.next != t->clock + 1 ||

@@ -41,12 +41,12 @@ struct run_clock {
     double loss_sum;           /* Not finite: the job has diverged. */
     uint64_t elements;         /* Of its update ... */
     uint64_t large[RUN_PARTS]; /* ... those that change the parameter by more than run_parts[]. */
-    struct node_sift_totals sifted; /* Since the clock before it ended. */
-    bool upper;                     /* It held back by the upper threshold (F5). */
-    int64_t read_ns;                /* Until all that the step needs was there. */
-    int64_t compute_ns;             /* In the owner's hands. */
-    int64_t end_ns;                 /* To send the update and get past the barrier. */
-    int64_t ended_ns;               /* When that was. */
+    struct node_sparsify_totals sparsified; /* Since the clock before it ended. */
+    bool upper;                             /* It held back by the upper threshold (F5). */
+    int64_t read_ns;                        /* Until all that the step needs was there. */
+    int64_t compute_ns;                     /* In the owner's hands. */
+    int64_t end_ns;                         /* To send the update and get past the barrier. */
+    int64_t ended_ns;                       /* When that was. */
 };
 
 /* "clocks 41 to 50 may not count, goes on with 51". */

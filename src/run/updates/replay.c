@@ -14,8 +14,8 @@ struct replay_part {
 
 struct run_replay {
     struct run_replay_config config;
-    struct node_sifting how;
-    struct node_sift sift;
+    struct node_sparsify_config how;
+    struct node_sparsifier sparsifier;
     float *before; /* One chunk: what was held, */
     float *read;   /* and what was read. */
     struct replay_part *parts;
@@ -34,22 +34,22 @@ static void replay_warm(struct run_replay *r)
 {
     struct codec_costs ignored;
 
-    codec_costs_measure(r->sift.coder, replay_tick, r, &ignored);
-    memset(r->sift.room, 1, LIMIT_CHUNK_BYTES);
+    codec_costs_measure(r->sparsifier.coder, replay_tick, r, &ignored);
+    memset(r->sparsifier.room, 1, LIMIT_CHUNK_BYTES);
     memset(r->before, 1, r->config.chunk * sizeof(float));
     memset(r->read, 1, r->config.chunk * sizeof(float));
 }
 
 static enum err replay_open(struct run_replay *r, const struct run_updates *updates)
 {
-    enum err rc =
-        node_sift_open(&r->sift, &r->how, NULL, r->config.measured ? r->config.mono_ns : NULL);
+    enum err rc = node_sparsify_open(&r->sparsifier, &r->how, NULL,
+                                     r->config.measured ? r->config.mono_ns : NULL);
 
     if (rc != OK) {
         return rc;
     }
-    r->sift.up = r->config.up;
-    r->sift.link_rate = r->config.link_rate;
+    r->sparsifier.up = r->config.up;
+    r->sparsifier.link_rate = r->config.link_rate;
     r->before = mem_calloc(r->config.chunk, sizeof(float));
     r->read = mem_calloc(r->config.chunk, sizeof(float));
     r->parts = mem_calloc(run_updates_parts(updates), sizeof(*r->parts));
@@ -80,7 +80,7 @@ enum err run_replay_create(const struct run_replay_config *config,
     CHECK(config->chunk >= 1 && config->chunk <= LIMIT_CHUNK_ELEMENTS);
     if (r != NULL) {
         r->config = *config;
-        r->how = (struct node_sifting){.on = true, .chain = config->chain};
+        r->how = (struct node_sparsify_config){.on = true, .chain = config->chain};
     }
     if (r == NULL || replay_open(r, updates) != OK) {
         run_replay_destroy(r);
@@ -103,7 +103,7 @@ void run_replay_destroy(struct run_replay *r)
     mem_free(r->parts);
     mem_free(r->before);
     mem_free(r->read);
-    node_sift_close(&r->sift);
+    node_sparsify_close(&r->sparsifier);
     mem_free(r);
 }
 
@@ -127,7 +127,8 @@ static enum err replay_read(struct run_replay *r, const struct codec_packed *pac
     if (packed->count == 0) {
         return OK;
     }
-    rc = node_sift_decode(&r->sift, packed->codec, r->sift.room, packed->bytes, count, &plain);
+    rc = node_sparsify_decode(&r->sparsifier, packed->codec, r->sparsifier.room, packed->bytes,
+                              count, &plain);
     if (rc == OK) {
         (void)codec_add(plain.codec, plain.payload, count, r->read);
     }
@@ -161,18 +162,18 @@ static void replay_norms(const struct run_replay *r, const float *update, const 
 static enum err replay_chunk(struct run_replay *r, const float *update, float *held, float *sum,
                              uint32_t count, struct run_replay_clock *out)
 {
-    float threshold = node_sift_threshold(&r->sift, out->clock);
+    float threshold = node_sparsify_threshold(&r->sparsifier, out->clock);
     int64_t begun_ns, written_ns;
     struct codec_packed packed;
     enum err rc;
 
     if (update != NULL &&
-        (node_sift_fold(held, update, count) > 0 || node_sift_fold(sum, update, count) > 0)) {
+        (node_sparsify_add(held, update, count) > 0 || node_sparsify_add(sum, update, count) > 0)) {
         return ERR_INVALID;
     }
     memcpy(r->before, held, count * sizeof(float));
     begun_ns = r->config.mono_ns();
-    node_sift_take(&r->sift, threshold, held, count, &packed);
+    node_sparsify_encode(&r->sparsifier, threshold, held, count, &packed);
     written_ns = r->config.mono_ns();
     rc = replay_read(r, &packed, count);
     out->decode_ns += r->config.mono_ns() - written_ns;
@@ -180,7 +181,7 @@ static enum err replay_chunk(struct run_replay *r, const float *update, float *h
     if (rc != OK || !replay_same(r->before, r->read, held, count)) {
         return ERR_CORRUPT;
     }
-    out->kept += packed.count;
+    out->sent_elements += packed.count;
     out->bytes += packed.count == 0 ? 0 : packed.bytes;
     out->chunks++;
     if (packed.count > 0) {
@@ -230,7 +231,7 @@ enum err run_replay_step(struct run_replay *r, const struct run_updates *updates
     for (uint32_t i = 0; i < r->parts_count && rc == OK; i++) {
         rc = replay_part(r, run_updates_part(updates, i), &r->parts[i], out, text);
     }
-    out->threshold = (double)node_sift_threshold(&r->sift, clock);
+    out->threshold = (double)node_sparsify_threshold(&r->sparsifier, clock);
     out->bound = out->threshold * sqrt((double)out->elements);
     out->update_norm = sqrt(out->update_norm);
     out->error_norm = sqrt(out->error_norm);
@@ -245,7 +246,7 @@ void run_replay_add(struct run_replay_clock *sum, const struct run_replay_clock 
 
     *sum = *more;
     sum->elements += before.elements;
-    sum->kept += before.kept;
+    sum->sent_elements += before.sent_elements;
     sum->bytes += before.bytes;
     sum->chunks += before.chunks;
     sum->encode_ns += before.encode_ns;

@@ -1,12 +1,12 @@
 /* Recorded updates through a chain, by what members of a site do with theirs
- * (node/sparsify/sift.h): each is added to what is held, what goes is written chunk by chunk, read
- * again, and compared: what was read and what is held must be what was held before, to the bit (but
- * for signs of zeros). */
+ * (node/sparsify/sparsify.h): each is added to what is held, what goes is written chunk by chunk,
+ * read again, and compared: what was read and what is held must be what was held before, to the bit
+ * (but for signs of zeros). */
 
 #ifndef RUN_UPDATES_REPLAY_H
 #define RUN_UPDATES_REPLAY_H
 
-#include "node/sparsify/sift.h"
+#include "node/sparsify/sparsify.h"
 #include "run/updates/updates.h"
 
 struct run_replay_config {
@@ -22,7 +22,7 @@ struct run_replay_config {
 struct run_replay_clock {
     uint64_t clock;
     uint64_t elements;
-    uint64_t kept; /* Entries that went. */
+    uint64_t sent_elements; /* Entries that went. */
     uint64_t bytes;
     uint64_t chunks;
     uint64_t ways[CODEC_KINDS]

@@ -83,7 +83,7 @@ static void test_figures_are_those_by_hand(void **state)
     bench_chain(&b, "dvf:delta=1 | sparse", false, LIMIT_CHUNK_ELEMENTS);
     c = bench_step(&b); /* Held 3.5, 0.5, -1, 0: only what is above 1 goes. */
     assert_int_equal(c.elements, 4);
-    assert_int_equal(c.kept, 1);
+    assert_int_equal(c.sent_elements, 1);
     assert_int_equal(c.bytes, 4 + 4 + 4);
     assert_int_equal(c.chunks, 1);
     assert_int_equal(c.ways[CODEC_LIST][CODEC_PLAIN], 1);
@@ -97,7 +97,7 @@ static void test_figures_are_those_by_hand(void **state)
     assert_int_equal(c.decode_ns, 1000);
     run_replay_add(&total, &c);
     c = bench_step(&b); /* Held 0, 0.75, -1.5, 0: both are above 0.707. */
-    assert_int_equal(c.kept, 2);
+    assert_int_equal(c.sent_elements, 2);
     assert_int_equal(c.bytes, 4 + 4 + 8);
     near(c.threshold, 1 / sqrt(2));
     near(c.error_norm, sqrt(0.5 * 0.5 + 1));
@@ -105,13 +105,13 @@ static void test_figures_are_those_by_hand(void **state)
     near(c.sum_norm, sqrt(12.25 + 0.75 * 0.75 + 1.5 * 1.5));
     run_replay_add(&total, &c);
     c = bench_step(&b); /* Held 4.5, 0, 0, 0.5: the last is below 0.577. */
-    assert_int_equal(c.kept, 1);
+    assert_int_equal(c.sent_elements, 1);
     near(c.bound, 2 / sqrt(3));
     near(c.error_norm, 0.5);
     near(c.residual_norm, 0.5);
     run_replay_add(&total, &c);
     assert_int_equal(total.clock, 3);
-    assert_int_equal(total.kept, 4);
+    assert_int_equal(total.sent_elements, 4);
     assert_int_equal(total.elements, 12);
     assert_int_equal(total.bytes, 12 + 16 + 12);
     assert_int_equal(total.ways[CODEC_LIST][CODEC_PLAIN], 3);
@@ -130,7 +130,7 @@ static void test_the_upper_threshold_holds_more(void **state)
     bench_open(&b, made[0], 1, 4);
     bench_chain(&b, "dvf:low=0.75,up=3 | bitmap", true, LIMIT_CHUNK_ELEMENTS);
     c = bench_step(&b);
-    assert_int_equal(c.kept, 0);
+    assert_int_equal(c.sent_elements, 0);
     assert_int_equal(c.bytes, 0);
     near(c.bound, 6);
     near(c.residual_norm, c.update_norm);
@@ -138,7 +138,7 @@ static void test_the_upper_threshold_holds_more(void **state)
     bench_open(&b, made[0], 1, 4);
     bench_chain(&b, "dvf:low=0.75,up=3 | bitmap", false, LIMIT_CHUNK_ELEMENTS);
     c = bench_step(&b);
-    assert_int_equal(c.kept, 2);
+    assert_int_equal(c.sent_elements, 2);
     near(c.bound, 1.5);
     bench_close(&b);
 }
@@ -210,7 +210,7 @@ static void test_bounds_hold_for_all_chains(void **state)
 
             assert_int_equal(c.chunks, 4);
             assert_true(c.residual_norm <= c.bound * (1 + 1e-6));
-            assert_true(c.kept > 0 && c.bytes > 0 && c.bytes <= c.elements * 4);
+            assert_true(c.sent_elements > 0 && c.bytes > 0 && c.bytes <= c.elements * 4);
         }
         bench_close(&b);
     }

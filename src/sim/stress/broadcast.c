@@ -77,7 +77,7 @@ static void broadcast_fill(struct broadcast *b, uint32_t round)
 
     rng_init(&rng, b->config.seed + round);
     for (uint64_t i = 0; i < b->config.elements; i++) {
-        bool large = rng_unit(&rng) < b->config.kept;
+        bool large = rng_unit(&rng) < b->config.sent;
         float size = large ? 100 * BROADCAST_THRESHOLD : BROADCAST_THRESHOLD / 1000;
 
         b->update[i] = size * (float)(0.5 + rng_unit(&rng));
@@ -214,7 +214,7 @@ static enum err broadcast_build(struct broadcast *b, struct err_text *text)
                                      .flows_max = BROADCAST_FLOWS};
     struct sim_cluster_config config = {.site = {.name = "site",
                                                  .delivery = NODE_BROADCAST,
-                                                 .broadcast = b->config.sifting,
+                                                 .broadcast = b->config.sparsify,
                                                  .tree = b->config.tree,
                                                  .sync = {.policy = &sync_bsp,
                                                           .deadline_ns = INT64_C(1) << 60,

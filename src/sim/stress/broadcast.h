@@ -16,9 +16,9 @@ struct sim_broadcast_config {
     uint64_t card_rate; /* Of each host, bytes per second. */
     uint32_t racks;     /* Hosts are dealt out to so many, half of them in each aggregation; zero:
                          * all are alike. */
-    struct node_tree tree;       /* Degree zero: lanes send to all. */
-    struct node_sifting sifting; /* Of what lanes send. */
-    double kept;                 /* The part of the elements that is above the chain's threshold. */
+    struct node_tree tree;                /* Degree zero: lanes send to all. */
+    struct node_sparsify_config sparsify; /* Of what lanes send. */
+    double sent; /* The part of the elements that is above the chain's threshold. */
     uint32_t rounds;
     uint64_t seed;
 };

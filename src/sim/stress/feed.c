@@ -48,7 +48,7 @@ static const char *const feed_chains[] = {
 
 /* Drawing. */
 
-static void feed_sifting(const struct feed *f, struct rng *rng, struct node_sifting *out)
+static void feed_sparsify(const struct feed *f, struct rng *rng, struct node_sparsify_config *out)
 {
     uint64_t chain = rng_below(rng, sizeof(feed_chains) / sizeof(feed_chains[0]) + 1);
     const char *text = f->config.chain;
@@ -95,13 +95,13 @@ static void feed_choose(struct feed *f, struct rng *rng)
                  .members_min = f->workers_count},
     };
     f->site.sync.staleness = f->site.sync.policy == &sync_ssp ? staleness : 0;
-    feed_sifting(f, rng, &f->site.push);
-    feed_sifting(f, rng, &f->site.broadcast);
-    /* What is not sifted is not accounted for: drills do that. */
+    feed_sparsify(f, rng, &f->site.push);
+    feed_sparsify(f, rng, &f->site.broadcast);
+    /* What is not sparsified is not accounted for: drills do that. */
     f->site.push.on = c->chain == NULL || c->chain[0] != '\0';
     f->site.broadcast.on = f->site.broadcast.on && f->site.delivery == NODE_BROADCAST;
     feed_tree(f, rng);
-    if (node_sifting_moves(&f->site.push) || node_sifting_moves(&f->site.broadcast)) {
+    if (node_sparsify_is_adaptive(&f->site.push) || node_sparsify_is_adaptive(&f->site.broadcast)) {
         f->site.required = FEED_REQUIRED * (1 + c->seed % 16); /* Some links have it. */
     }
 }

@@ -29,8 +29,8 @@ struct sim_feed_config {
     uint32_t servers;
     uint64_t clocks;
     const char *barrier;
-    const char *chain; /* NULL: by seed, for either direction; "": nothing is sifted, and nothing
-                        * accounted for. */
+    const char *chain; /* NULL: by seed, for either direction; "": nothing is sparsified, and
+                        * nothing accounted for. */
     int tree;          /* -1: by seed; 0: no; 1: whenever it broadcasts. */
     uint64_t faults;   /* Mask of enum sim_fault_kind; zero: none. */
     int64_t storm_ns;  /* How long; zero: 6 s. */

@@ -46,7 +46,7 @@ struct feed_worker {
     bool done;
 };
 
-/* A sifted update on its way, in units. */
+/* A sparsified update on its way, in units. */
 struct feed_flying {
     bool used;
     uint32_t rank;

@@ -8,7 +8,7 @@ import pytest
 from site_of import until
 
 FILE = """
-run: sifted
+run: sparsified
 topology:
   regions: [here, there]
   links: [{between: [here, there], rate: 100mbit, delay: 2ms}]
@@ -23,8 +23,8 @@ TWO = ', filter: "dvf:low=0.005,up=0.02 | auto", required: %s'
 
 
 @pytest.fixture
-def sifted(strait):
-    for name, sync in (("plain", ""), ("sifted", ', filter: "dvf:delta=0.005 | auto"'),
+def sparsified(strait):
+    for name, sync in (("plain", ""), ("sparsified", ', filter: "dvf:delta=0.005 | auto"'),
                        ("wide", TWO % "1mbit"), ("narrow", TWO % "10gbit")):
         (strait.folder / f"{name}.yaml").write_text(FILE % sync)
     return strait
@@ -36,42 +36,42 @@ def uppers(strait, record):
 
 
 @pytest.mark.parametrize("ground", ["sim", "local"])
-def test_less_goes_and_all_clocks_are_there(sifted, ground):
-    plain = sifted.json("run", "plain.yaml", "--on", ground, "-o", "p")
-    less = sifted.json("run", "sifted.yaml", "--on", ground, "-o", "s")
+def test_less_goes_and_all_clocks_are_there(sparsified, ground):
+    plain = sparsified.json("run", "plain.yaml", "--on", ground, "-o", "p")
+    less = sparsified.json("run", "sparsified.yaml", "--on", ground, "-o", "s")
     assert plain["clocks"] == less["clocks"] == 30
     if ground == "sim":  # Of so short a run a proxy has not told all.
         assert less["wan_bytes"] < plain["wan_bytes"] * 0.8
     assert abs(less["objective"] - plain["objective"]) < 0.1 * plain["objective"]
-    assert plain["codec_seconds"] is None and plain["sifted"] is None
+    assert plain["codec_seconds"] is None and plain["sparsified"] is None
     assert less["codec_seconds"] > 0
-    for what in less["sifted"], less["sifted"]["servers"]:
-        assert 0 < what["kept"] < what["elements"]
+    for what in less["sparsified"], less["sparsified"]["servers"]:
+        assert 0 < what["sent_elements"] < what["elements"]
         assert 0 < what["bytes"] < what["elements"] * 4 * 0.8
-    assert less["sifted"]["servers"]["codec_seconds"] > 0
-    assert set(uppers(sifted, "p")) == {""} and set(uppers(sifted, "s")) == {"0"}
-    page = (sifted.folder / "s" / "report.html").read_text(encoding="utf-8")
+    assert less["sparsified"]["servers"]["codec_seconds"] > 0
+    assert set(uppers(sparsified, "p")) == {""} and set(uppers(sparsified, "s")) == {"0"}
+    page = (sparsified.folder / "s" / "report.html").read_text(encoding="utf-8")
     assert "of all entries; compressing took workers " in page
 
 
-def test_thresholds_follow_what_links_carry(sifted):
-    narrow = sifted.json("run", "narrow.yaml", "-o", "n")
-    assert set(uppers(sifted, "n")) == {"2"}
-    one = sifted.json("run", "sifted.yaml", "-o", "s")
-    assert narrow["sifted"]["kept"] < one["sifted"]["kept"]
-    sifted.ok("run", "wide.yaml", "-o", "w", "--set", "job={name: synthetic, options: {mb: 2}}",
+def test_thresholds_follow_what_links_carry(sparsified):
+    narrow = sparsified.json("run", "narrow.yaml", "-o", "n")
+    assert set(uppers(sparsified, "n")) == {"2"}
+    one = sparsified.json("run", "sparsified.yaml", "-o", "s")
+    assert narrow["sparsified"]["sent_elements"] < one["sparsified"]["sent_elements"]
+    sparsified.ok("run", "wide.yaml", "-o", "w", "--set", "job={name: synthetic, options: {mb: 2}}",
               "--set", "evaluate.every=0", "--set",
               'sync.filter="dvf:low=1e-9,up=1e-8 | dense"')
-    assert uppers(sifted, "w")[0] != "0" and uppers(sifted, "w")[-1] == "0"
+    assert uppers(sparsified, "w")[0] != "0" and uppers(sparsified, "w")[-1] == "0"
 
 
-def test_it_is_printed_and_compared(sifted):
-    printed = sifted.ok("run", "wide.yaml", "--dry-run")
+def test_it_is_printed_and_compared(sparsified):
+    printed = sparsified.ok("run", "wide.yaml", "--dry-run")
     chain = '"dvf:low=0.005,up=0.02 | auto"'
     assert f"push: {chain}, broadcast: {chain}, required: 1mbit}}\n" in printed
-    sifted.ok("run", "plain.yaml", "-o", "p")
-    sifted.ok("run", "sifted.yaml", "-o", "s")
-    runs = {r["name"]: r for r in sifted.json("compare", "p", "s", "-o", "c")["runs"]}
+    sparsified.ok("run", "plain.yaml", "-o", "p")
+    sparsified.ok("run", "sparsified.yaml", "-o", "s")
+    runs = {r["name"]: r for r in sparsified.json("compare", "p", "s", "-o", "c")["runs"]}
     assert runs["p"]["codec_seconds"] is None and runs["s"]["codec_seconds"] > 0
 
 
@@ -89,8 +89,8 @@ def test_what_cannot_be_is_refused_with_its_line(strait, sync, words):
 
 
 @pytest.mark.parametrize("error, options, words", [
-    ("STRAIT-0010", ["--broadcast", "all"], "use delivery broadcast"),
-    ("STRAIT-0010", ["--tree", "degree=5,depth=3"], "use delivery broadcast"),
+    ("STRAIT-0010", ["--broadcast", "all"], "needs delivery: broadcast"),
+    ("STRAIT-0010", ["--tree", "degree=5,depth=3"], "needs delivery: broadcast"),
     ("STRAIT-0010", ["--push", "dvf:low=1,up=2"], "--required RATE"),
     ("STRAIT-0010", ["--push", "all", "--required", "1mbit"], "no chain has two"),
     ("STRAIT-0003", ["--push", "al"], "--push: chain 'al': 'al' is unknown"),
@@ -131,7 +131,7 @@ def test_top_shows_what_is_held_back(strait, site):
     shown = top()
     assert "% of entries sent, slowest link " in shown and "lanes hold back: low, delta " in shown
     member = strait.json("top", "--join", server.first, "--insecure", "--once")["members"][0]
-    assert member["sifted"]["upper"] is True
-    assert 0 < member["sifted"]["kept"] < member["sifted"]["elements"]
+    assert member["sparsified"]["upper"] is True
+    assert 0 < member["sparsified"]["sent_elements"] < member["sparsified"]["elements"]
     worker.kill()
     server.stop()

@@ -1,6 +1,6 @@
-/* Updates out, sifted: each is added to what is held back of its chunk, and what is large enough of
- * that goes. Every clock looks at all that is held back, also where there was no update: thresholds
- * fall, and what was small enough is not for ever. */
+/* Updates out, sparsified: each is added to what is held back of its chunk, and what is large
+ * enough of that goes. Every clock looks at all that is held back, also where there was no update:
+ * thresholds fall, and what was small enough is not for ever. */
 
 #include "node/worker/state.h"
 #include "table/kernel.h"
@@ -9,8 +9,8 @@
 #include <inttypes.h>
 
 /* Write what goes of a chunk and send it. ERR_AGAIN: all is held as before. */
-static enum err sift_send(struct node_worker *w, uint16_t table, uint32_t chunk, float threshold,
-                          uint32_t weight, bool fresh)
+static enum err sparsify_send(struct node_worker *w, uint16_t table, uint32_t chunk,
+                              float threshold, uint32_t weight, bool fresh)
 {
     struct node_worker_table *t = w->tables[table];
     struct worker_lane *k = node_worker_lane_of(w, table, chunk);
@@ -21,16 +21,16 @@ static enum err sift_send(struct node_worker *w, uint16_t table, uint32_t chunk,
     struct buf *frame;
     enum err rc;
 
-    node_sift_take(&w->sift, threshold, held, elements, &packed);
-    if (packed.count == 0 && (!fresh || node_sift_may_skip(&t->schema))) {
+    node_sparsify_encode(&w->sparsifier, threshold, held, elements, &packed);
+    if (packed.count == 0 && (!fresh || node_sparsify_may_skip(&t->schema))) {
         return OK;
     }
     if (packed.count == 0) {
-        node_sift_nothing(&w->sift, elements, &packed);
+        node_sparsify_encode_empty(&w->sparsifier, elements, &packed);
     }
     push = node_push_about(w, table, chunk, packed.bytes, weight);
     push.chunk.codec = (uint16_t)packed.codec;
-    push.chunk.payload = (const uint8_t *)w->sift.room;
+    push.chunk.payload = (const uint8_t *)w->sparsifier.room;
     rc = wire_push_encode(w->config.pool, &push, &frame);
     if (rc == OK) {
         rc = net_peer_send_sealed(k->peer, NET_DATA, frame);
@@ -39,19 +39,20 @@ static enum err sift_send(struct node_worker *w, uint16_t table, uint32_t chunk,
         }
     }
     if (rc != OK) {
-        node_sift_back(&w->sift, &packed, held, elements);
+        node_sparsify_undo(&w->sparsifier, &packed, held, elements);
         return rc;
     }
     node_look_sent(&w->look);
     if (w->config.witness != NULL) {
-        w->config.witness->pushed(table, chunk, w->clock, packed.codec, w->sift.room, packed.bytes,
-                                  w->config.user);
+        w->config.witness->pushed(table, chunk, w->clock, packed.codec, w->sparsifier.room,
+                                  packed.bytes, w->config.user);
     }
     return OK;
 }
 
 /* Once for each clock and chunk, however often sending is tried. */
-static void sift_fold(struct node_worker *w, uint16_t table, uint32_t chunk, const float *update)
+static void sparsify_fold(struct node_worker *w, uint16_t table, uint32_t chunk,
+                          const float *update)
 {
     struct node_worker_table *t = w->tables[table];
     struct worker_residual *h = &t->held[chunk];
@@ -72,12 +73,12 @@ static void sift_fold(struct node_worker *w, uint16_t table, uint32_t chunk, con
         w->config.witness->made(table, chunk, w->clock, update, elements, w->config.user);
     }
     h->used = true;
-    node_worker_over(w, t->schema.name, w->clock, node_sift_fold(h->floats, update, elements),
+    node_worker_over(w, t->schema.name, w->clock, node_sparsify_add(h->floats, update, elements),
                      "an update");
 }
 
-static enum err sift_chunk(struct node_worker *w, uint16_t table, uint32_t chunk, float threshold,
-                           uint32_t weight)
+static enum err sparsify_chunk(struct node_worker *w, uint16_t table, uint32_t chunk,
+                               float threshold, uint32_t weight)
 {
     struct node_worker_table *t = w->tables[table];
     struct worker_lane *k = node_worker_lane_of(w, table, chunk);
@@ -88,7 +89,7 @@ static enum err sift_chunk(struct node_worker *w, uint16_t table, uint32_t chunk
         if (!net_peer_has_room(k->peer, table_chunk_size(&t->schema, chunk) * 4 + 64)) {
             return ERR_AGAIN;
         }
-        rc = sift_send(w, table, chunk, threshold, weight, h->folded == w->clock);
+        rc = sparsify_send(w, table, chunk, threshold, weight, h->folded == w->clock);
     }
     if (rc == OK) {
         t->pushed[chunk] = w->clock;
@@ -96,8 +97,8 @@ static enum err sift_chunk(struct node_worker *w, uint16_t table, uint32_t chunk
     return rc;
 }
 
-enum err node_sift_push(struct node_worker *w, uint16_t table, uint32_t chunk, const float *update,
-                        uint32_t weight)
+enum err node_worker_sparsify(struct node_worker *w, uint16_t table, uint32_t chunk,
+                              const float *update, uint32_t weight)
 {
     struct node_worker_table *t = w->tables[table];
 
@@ -105,12 +106,13 @@ enum err node_sift_push(struct node_worker *w, uint16_t table, uint32_t chunk, c
         t->pushed[chunk] = w->clock; /* Nothing of this clock counts there. */
         return OK;
     }
-    sift_fold(w, table, chunk, update);
-    return sift_chunk(w, table, chunk, node_sift_threshold(&w->sift, w->clock), weight);
+    sparsify_fold(w, table, chunk, update);
+    return sparsify_chunk(w, table, chunk, node_sparsify_threshold(&w->sparsifier, w->clock),
+                          weight);
 }
 
 /* What was collected for a chunk is folded in; it is sent with all the rest. */
-static void sift_collected(struct node_worker *w, uint16_t table, uint32_t chunk)
+static void sparsify_collected(struct node_worker *w, uint16_t table, uint32_t chunk)
 {
     struct node_worker_table *t = w->tables[table];
     struct table_accum *a = &t->pending[chunk];
@@ -118,13 +120,13 @@ static void sift_collected(struct node_worker *w, uint16_t table, uint32_t chunk
     if (a->sum != NULL) {
         table_accum_densify(a, &t->plain, chunk);
         if (node_push_counts(w, node_worker_lane_of(w, table, chunk))) {
-            sift_fold(w, table, chunk, (const float *)(const void *)buf_bytes(a->sum));
+            sparsify_fold(w, table, chunk, (const float *)(const void *)buf_bytes(a->sum));
         }
         table_accum_clear(a);
     }
 }
 
-static enum err sift_all(struct node_worker *w, float threshold, uint32_t weight)
+static enum err sparsify_all(struct node_worker *w, float threshold, uint32_t weight)
 {
     enum err rc = OK;
 
@@ -132,9 +134,9 @@ static enum err sift_all(struct node_worker *w, float threshold, uint32_t weight
         struct node_worker_table *t = w->tables[id];
 
         for (uint32_t c = 0; t != NULL && c < t->chunks && rc == OK; c++) {
-            sift_collected(w, id, c);
+            sparsify_collected(w, id, c);
             if (t->pushed[c] != w->clock) {
-                rc = sift_chunk(w, id, c, threshold, weight);
+                rc = sparsify_chunk(w, id, c, threshold, weight);
             }
         }
     }
@@ -144,18 +146,18 @@ static enum err sift_all(struct node_worker *w, float threshold, uint32_t weight
     return rc;
 }
 
-enum err node_sift_flush(struct node_worker *w, uint32_t weight)
+enum err node_worker_sparsify_flush(struct node_worker *w, uint32_t weight)
 {
-    return sift_all(w, node_sift_threshold(&w->sift, w->clock), weight);
+    return sparsify_all(w, node_sparsify_threshold(&w->sparsifier, w->clock), weight);
 }
 
 /* Nothing stays behind with who leaves: what is held back is its last clock. */
-enum err node_sift_rest(struct node_worker *w)
+enum err node_worker_flush_residuals(struct node_worker *w)
 {
-    return sift_all(w, 0, 1);
+    return sparsify_all(w, 0, 1);
 }
 
-static uint32_t sift_links(struct node_look_link *out, void *user)
+static uint32_t sparsify_links(struct node_look_link *out, void *user)
 {
     struct node_worker *w = user;
     uint32_t count = 0;
@@ -171,29 +173,30 @@ static uint32_t sift_links(struct node_look_link *out, void *user)
 }
 
 /* Once the site is known; also again, if there was no memory. */
-enum err node_sift_begin(struct node_worker *w)
+enum err node_worker_sparsify_start(struct node_worker *w)
 {
     enum err rc = OK;
 
     if (!w->site.push.on && !w->site.broadcast.on) {
         return OK;
     }
-    if (w->sift.coder == NULL) {
-        rc = node_sift_open(&w->sift, &w->site.push, w->config.costs, w->config.mono_ns);
+    if (w->sparsifier.coder == NULL) {
+        rc = node_sparsify_open(&w->sparsifier, &w->site.push, w->config.costs, w->config.mono_ns);
     }
     if (rc == OK) {
-        rc = node_sift_count(&w->sift, w->config.registry, "push");
+        rc = node_sparsify_add_metrics(&w->sparsifier, w->config.registry, "push");
     }
     if (rc == OK && !node_look_opened(&w->look)) {
-        rc = node_look_open(&w->look, w->config.loop, &w->sift, w->site.required,
-                            w->config.heartbeat_ns, sift_links, w);
+        rc = node_look_open(&w->look, w->config.loop, &w->sparsifier, w->site.required,
+                            w->config.heartbeat_ns, sparsify_links, w);
     }
     return rc;
 }
 
-bool node_sift_rests(const struct node_worker *w)
+bool node_worker_has_residuals(const struct node_worker *w)
 {
-    for (uint32_t id = 0; node_sift_holds(&w->sift) && id < TABLE_COUNT_MAX; id++) {
+    for (uint32_t id = 0; node_sparsify_has_residual(&w->sparsifier) && id < TABLE_COUNT_MAX;
+         id++) {
         const struct node_worker_table *t = w->tables[id];
 
         for (uint32_t c = 0; t != NULL && c < t->chunks; c++) {

@@ -1,6 +1,6 @@
-/* Sums out, sifted: a round's sum is added to what the lane holds back of the chunk; what is large
- * enough of that enters the values here and goes to the workers, who enter the same. A chunk that
- * had no updates in a round is looked at too: thresholds fall. */
+/* Sums out, sparsified: a round's sum is added to what the lane holds back of the chunk; what is
+ * large enough of that enters the values here and goes to the workers, who enter the same. A chunk
+ * that had no updates in a round is looked at too: thresholds fall. */
 
 #include "node/lane/state.h"
 #include "obs/metric.h"
@@ -8,7 +8,8 @@
 
 /* Where the round's update is taken from. The sum of what is entered is what counts, so it is made
  * of the sum what the applier would make of it: scaled, and rounded. */
-static float *sifted_fold(struct node_lane *l, uint32_t chunk, const struct table_schema *schema)
+static float *sparsified_fold(struct node_lane *l, uint32_t chunk,
+                              const struct table_schema *schema)
 {
     struct node_chunk *c = l->chunks[chunk];
     uint32_t elements = table_store_elements(l->tables, chunk);
@@ -24,13 +25,13 @@ static float *sifted_fold(struct node_lane *l, uint32_t chunk, const struct tabl
         return sum;
     }
     obs_counter_add(l->counters.nonfinite[NODE_IN_RESIDUAL],
-                    node_sift_fold(c->residual, sum, elements));
+                    node_sparsify_add(c->residual, sum, elements));
     c->residual_used = true;
     return c->residual;
 }
 
-static void sifted_send(struct node_lane *l, uint32_t chunk, uint64_t version,
-                        const struct codec_packed *packed)
+static void sparsified_send(struct node_lane *l, uint32_t chunk, uint64_t version,
+                            const struct codec_packed *packed)
 {
     struct wire_member members[SYNC_MEMBERS_MAX];
     struct wire_broadcast b = {
@@ -39,7 +40,7 @@ static void sifted_send(struct node_lane *l, uint32_t chunk, uint64_t version,
                   .clock = version,
                   .weight = 1, /* It is scaled already. */
                   .codec = (uint16_t)packed->codec,
-                  .payload = (const uint8_t *)l->sift.room,
+                  .payload = (const uint8_t *)l->sparsifier.room,
                   .payload_bytes = packed->bytes},
         .member_count = node_deliver_members(l, chunk, members),
         .members = members,
@@ -59,7 +60,7 @@ static void sifted_send(struct node_lane *l, uint32_t chunk, uint64_t version,
     node_look_sent(&l->look);
 }
 
-static uint32_t sifted_links(struct node_look_link *out, void *user)
+static uint32_t sparsified_links(struct node_look_link *out, void *user)
 {
     struct node_lane *l = user;
     uint32_t count = 0;
@@ -80,19 +81,19 @@ enum err node_deliver_begin(struct node_lane *l)
     enum err rc = OK;
 
     if (c->site.push.on || c->site.broadcast.on) {
-        rc = node_sift_open(&l->sift, &c->site.broadcast, c->costs, c->mono_ns);
+        rc = node_sparsify_open(&l->sparsifier, &c->site.broadcast, c->costs, c->mono_ns);
         if (rc == OK) {
-            rc = node_sift_count(&l->sift, c->registry, "broadcast");
+            rc = node_sparsify_add_metrics(&l->sparsifier, c->registry, "broadcast");
         }
         if (rc == OK) {
-            rc = node_look_open(&l->look, c->loop, &l->sift, c->site.required, c->heartbeat_ns,
-                                sifted_links, l);
+            rc = node_look_open(&l->look, c->loop, &l->sparsifier, c->site.required,
+                                c->heartbeat_ns, sparsified_links, l);
         }
     }
     return rc;
 }
 
-bool node_deliver_sifted(struct node_lane *l, uint32_t chunk, uint64_t version)
+bool node_deliver_sparsified(struct node_lane *l, uint32_t chunk, uint64_t version)
 {
     struct node_chunk *c = l->chunks[chunk];
     const struct table_schema *schema =
@@ -106,23 +107,24 @@ bool node_deliver_sifted(struct node_lane *l, uint32_t chunk, uint64_t version)
     if (!fresh && !c->residual_used) {
         return false;
     }
-    held = sifted_fold(l, chunk, schema);
-    node_sift_take(&l->sift, node_sift_threshold(&l->sift, version), held, elements, &packed);
+    held = sparsified_fold(l, chunk, schema);
+    node_sparsify_encode(&l->sparsifier, node_sparsify_threshold(&l->sparsifier, version), held,
+                         elements, &packed);
     if (packed.count == 0 && !fresh) {
         return false;
     }
     if (packed.count == 0) {
         /* It is sent all the same: whose updates are in the chunk is news. */
-        node_sift_nothing(&l->sift, elements, &packed);
+        node_sparsify_encode_empty(&l->sparsifier, elements, &packed);
     }
-    CHECK(node_sift_decode(&l->sift, packed.codec, l->sift.room, packed.bytes, elements, &plain) ==
-          OK);
+    CHECK(node_sparsify_decode(&l->sparsifier, packed.codec, l->sparsifier.room, packed.bytes,
+                               elements, &plain) == OK);
     obs_counter_add(l->counters.nonfinite[NODE_IN_VALUES],
-                    node_sift_apply(schema, version, 1, &plain,
-                                    table_store_values(l->tables, chunk),
-                                    table_store_state(l->tables, chunk),
-                                    node_mirror_held(l->mirror, chunk), l->scratch, elements));
-    sifted_send(l, chunk, version, &packed);
+                    node_sparsify_apply(schema, version, 1, &plain,
+                                        table_store_values(l->tables, chunk),
+                                        table_store_state(l->tables, chunk),
+                                        node_mirror_held(l->mirror, chunk), l->scratch, elements));
+    sparsified_send(l, chunk, version, &packed);
     return true;
 }
 
