@@ -361,7 +361,8 @@ static void lane_restored(struct worker_lane *k, uint64_t restored)
 static void lane_lost_acked(struct worker_lane *k)
 {
     if (k->restored < k->acked_update) {
-        lane_lost_from(k, k->restored < k->entry ? k->entry : k->restored + 1);
+        lane_lost_from(k, k->restored < k->entry_first ? k->entry_first : k->restored + 1);
+        k->acked_update = k->restored;
     }
     k->restored = UINT64_MAX;
 }
@@ -456,7 +457,7 @@ static void lane_joined(struct node_call *call, enum err rc, const json_t *field
         net_peer_stats(k->peer, &stats);
         k->in_after = stats.sent_sequence;
         k->entry = entry;
-        k->acked_update = 0;
+        k->entry_first = k->entry_first == 0 ? entry : k->entry_first;
     }
     if (resumed && k->clock_said > 0) {
         worker_lane_say_clock(k, k->clock_said); /* It may have been lost with the server. */

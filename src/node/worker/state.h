@@ -113,8 +113,9 @@ struct worker_lane {
     uint64_t incarnation;  /* The process of the lane that did. */
     int64_t up_ns;         /* When it was reached last; at first: when we began to try. */
     uint64_t entry;        /* First clock that counts here. */
+    uint64_t entry_first;  /* The one of the first time; zero: never joined. */
     uint64_t acked;        /* Last one of these whose end was acknowledged here; zero: none. */
-    uint64_t acked_update; /* Last one of which some update was. */
+    uint64_t acked_update; /* Last clock since .entry_first of which some update was. */
     uint64_t asked_after;  /* Frames up to this number were sent before we asked to join anew, */
     uint64_t in_after;     /* and these before we were let in: some of them were refused. */
     /* Updates of clocks from .risk_first on may be lost, since the worker joined anew and gave up
@@ -122,7 +123,7 @@ struct worker_lane {
      * and lost only if it restarts before its next checkpoint. */
     uint64_t risk_first;
     uint64_t risk_last;
-    uint64_t restored; /* Last clock that a lane which restarted since .entry was said goes on
+    uint64_t restored; /* Last clock that a lane which restarted was said to go on
                         * from, without all that it had acknowledged; UINT64_MAX: none. */
     uint64_t advanced;
     uint64_t advanced_seen[LIMIT_STREAMS_PER_PEER];
