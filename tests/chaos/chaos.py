@@ -96,10 +96,11 @@ def children(pid):
 
 def rebased_clocks(text):
     """In how many clocks the update of a worker may be missing: lost, or never made."""
-    found = re.match(r"clocks? (\d+)(?: to \d+)? may not count, goes on with (\d+)", text)
+    found = re.match(r"clocks? (\d+)(?: to (\d+))? may not count(?:, goes on with (\d+))?$", text)
     if not found:
         raise Wrong(f"a worker says: {text}")
-    return int(found.group(2)) - int(found.group(1))
+    last = found.group(3) or int(found.group(2)) + 1  # One that leaves does not go on.
+    return int(last) - int(found.group(1))
 
 
 class Process:
