@@ -457,6 +457,16 @@ static void live_add_words(const struct live_member *m, const char *words, char 
     }
 }
 
+/* Has it ended so often before it got anywhere that it never will? */
+static bool live_gives_up(const struct live_member *m, bool killed)
+{
+    if (killed) {
+        return m->quick >= LIVE_QUICK_MAX;
+    }
+    return m->quick > 0 &&
+           live_now(m->live) - m->quick_since_ns > (int64_t)LIVE_STARVED_S * 1000000000;
+}
+
 /* Killed by somebody, or ended because the machine gave it no memory, descriptor or thread: it is
  * started again. */
 static void live_killed(struct live_member *m, int64_t status, int signum)
@@ -464,6 +474,7 @@ static void live_killed(struct live_member *m, int64_t status, int signum)
     struct live *l = m->live;
     char words[320], told[LIVE_TOLD_BYTES], how[48];
     bool quick = live_now(l) - m->started_ns < (int64_t)LIVE_QUICK_MS * 1000000;
+    int64_t pause_ns;
 
     run_child_last_words(&m->child, words, sizeof(words));
     if (signum != 0) {
@@ -475,14 +486,18 @@ static void live_killed(struct live_member *m, int64_t status, int signum)
     }
     l->result->kills++;
     m->quick = quick ? m->quick + 1 : 0;
-    if (m->quick >= LIVE_QUICK_MAX) {
+    m->quick_since_ns = m->quick <= 1 ? live_now(l) : m->quick_since_ns;
+    if (live_gives_up(m, signum != 0)) {
         live_add_words(m, words, told, sizeof(told));
         live_fail(l, "%s %s %u times in a row, %s at last%s", m->name,
                   signum != 0 ? "was killed" : "ended", m->quick, how, told);
         return;
     }
-    loop_timer_start_in(&m->timer,
-                        m->again_ns > 0 ? m->again_ns : (int64_t)LIVE_AGAIN_MS * 1000000);
+    pause_ns = (int64_t)LIVE_AGAIN_MS * 1000000;
+    if (signum == 0 && m->quick > 0) {
+        pause_ns <<= m->quick - 1 < LIVE_DOUBLINGS ? m->quick - 1 : LIVE_DOUBLINGS;
+    }
+    loop_timer_start_in(&m->timer, m->again_ns > 0 ? m->again_ns : pause_ns);
     m->again_ns = 0;
 }
 

@@ -356,6 +356,24 @@ static void test_a_member_that_is_killed_all_the_time_is_the_end(void **state)
     stage_close(&s);
 }
 
+/* As a server does while the disk is full. */
+static void test_a_member_that_finds_no_space_is_started_until_it_does(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_open(&s);
+    stage_program(
+        &s,
+        "echo x >> \"$0.tries\"\n"
+        "if [ $(wc -l < \"$0.tries\") -le 6 ]; then echo no space >&2; exit 75; fi\n" SERVE,
+        ":");
+    assert_int_equal(stage_run(&s), OK);
+    assert_int_equal(s.result.base.end, RUN_END_GOAL);
+    assert_true(s.result.kills >= 6);
+    stage_close(&s);
+}
+
 static void test_a_program_that_is_not_there_is_told(void **state)
 {
     struct stage s;
@@ -816,6 +834,7 @@ int main(void)
         cmocka_unit_test(test_an_error_of_a_member_is_told_in_its_words),
         cmocka_unit_test(test_ports_that_are_taken_are_passed_by_for_a_while),
         cmocka_unit_test(test_a_member_that_is_killed_all_the_time_is_the_end),
+        cmocka_unit_test(test_a_member_that_finds_no_space_is_started_until_it_does),
         cmocka_unit_test(test_a_program_that_is_not_there_is_told),
         cmocka_unit_test(test_members_of_two_regions_meet_over_a_link_and_get_detours_to_it),
         cmocka_unit_test(test_a_link_that_ends_is_the_end_of_the_run),

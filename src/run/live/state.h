@@ -18,8 +18,12 @@ enum {
     LIVE_AGAIN_MS = 500,  /* A process that was killed is started again after this. */
     LIVE_QUICK_MS = 2000, /* If it ran for less, it was killed before it got anywhere; */
     LIVE_QUICK_MAX = 5,   /* so many times in a row end the run. */
+    /* One that found no memory, descriptor, thread or space on disk may find it later: the pause is
+     * doubled each time, up to this many times, and the run ends when it goes on for so long. */
+    LIVE_DOUBLINGS = 3,
+    LIVE_STARVED_S = 300,
     LIVE_PORT_TRIES = 30,
-    LIVE_TRY_AGAIN = 75, /* The exit status of who got no memory, descriptor or thread. */
+    LIVE_TRY_AGAIN = 75, /* The exit status of who got no memory, descriptor, thread or space. */
     LIVE_REFUSED = 77,   /* The exit status of who may not do what was asked. */
 };
 
@@ -49,7 +53,8 @@ struct live_member {
     bool done;    /* Ended as it should. */
     bool stopped; /* By SIGSTOP, until the timer. */
     uint32_t lives;
-    uint32_t quick; /* Lives in a row that were short. */
+    uint32_t quick;         /* Lives in a row that were short. */
+    int64_t quick_since_ns; /* When the first of them ended. */
     int64_t started_ns;
     int64_t again_ns; /* After a death: how long to wait. */
     struct loop_timer timer;
