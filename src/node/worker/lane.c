@@ -97,6 +97,9 @@ static void lane_call_send(struct node_call *call)
     if (k->peer == NULL || k->state == LINK_AWAY) {
         return; /* It is made when the lane is there. */
     }
+    if (call->operation == NODE_OP_LEAVE && k->leave_later) {
+        return;
+    }
     if (node_control_send(k->peer, k->worker->config.pool, call->operation, call->number,
                           call->fields) == OK) {
         call->sent = true;
@@ -182,7 +185,8 @@ static void lane_forget_join(struct worker_lane *k)
     }
 }
 
-/* Calls that were under way when the server lost its memory. Joining is made anew. */
+/* Calls that were under way when the server lost its memory. Joining is made anew. The session
+ * resends them too; to leave is asked again under another number if that must be later. */
 static void lane_calls_again(struct worker_lane *k)
 {
     lane_forget_join(k);
@@ -190,6 +194,9 @@ static void lane_calls_again(struct worker_lane *k)
         struct node_call *call = LIST_ENTRY(link, struct node_call, link);
 
         call->sent = false;
+        if (call->operation == NODE_OP_LEAVE && k->leave_later) {
+            call->number = ++k->worker->next_call;
+        }
         lane_call_send(call);
     }
 }
@@ -404,6 +411,26 @@ static void lane_resumed(struct worker_lane *k, uint64_t counted)
     k->risk_first = UINT64_MAX;
 }
 
+bool worker_lane_is_left(const struct worker_lane *k)
+{
+    LIST_FOREACH (link, &k->calls) {
+        if (LIST_ENTRY(link, struct node_call, link)->operation == NODE_OP_LEAVE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The lane restarted, and has what it needed of this worker's copy or goes on without: leave. */
+static void lane_leave_now(struct worker_lane *k)
+{
+    k->leave_later = false;
+    k->state = LINK_MET;
+    k->incarnation = net_peer_incarnation(k->peer);
+    lane_lost_acked(k);
+    worker_lane_call_due(k);
+}
+
 static void lane_joined(struct node_call *call, enum err rc, const json_t *fields,
                         const struct err_text *text)
 {
@@ -413,7 +440,7 @@ static void lane_joined(struct node_call *call, enum err rc, const json_t *field
     struct net_peer_stats stats;
     uint64_t entry, window, counted, restored;
 
-    if (!w->want_in) {
+    if (!w->want_in && !k->leave_later) {
         return; /* We have left meanwhile, and said so. */
     }
     if (rc == OK && (!node_json_u64(fields, "clock", INT64_MAX, 1, &entry) ||
@@ -426,12 +453,20 @@ static void lane_joined(struct node_call *call, enum err rc, const json_t *field
         worker_lane_join(k, k->resuming);
         return;
     }
+    if (rc != OK && k->leave_later) {
+        lane_leave_now(k);
+        return;
+    }
     if (rc != OK) {
         lane_refused(k, rc == ERR_NOMEM ? ERR_TOO_BIG : rc, text->text);
         return;
     }
     k->joins_failed = 0;
     lane_restored(k, restored);
+    if (k->leave_later) {
+        lane_leave_now(k);
+        return;
+    }
     if (k->resuming && !resumed) {
         /* What was sent meanwhile, in the hope to go on, must not count: ask again as who we are.
          */
@@ -572,7 +607,7 @@ void worker_lane_join(struct worker_lane *k, bool resume)
 
 void worker_lane_join_due(struct worker_lane *k)
 {
-    if (k->join_due && k->worker->want_in && k->state == LINK_JOINING) {
+    if (k->join_due && (k->worker->want_in || k->leave_later) && k->state == LINK_JOINING) {
         worker_lane_join(k, k->resuming);
     }
 }
@@ -611,8 +646,9 @@ void worker_lane_up(struct worker_lane *k, bool restarted)
             node_worker_notice(w, "lane 0: no room to tell it our rank");
         }
     }
+    k->leave_later = resume && w->copy != NULL && !w->want_in && worker_lane_is_left(k);
     lane_calls_again(k);
-    if (w->want_in && w->site_known) {
+    if ((w->want_in || k->leave_later) && w->site_known) {
         worker_lane_join(k, resume);
     }
     node_worker_progress(w);

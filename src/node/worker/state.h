@@ -106,6 +106,7 @@ struct worker_lane {
     bool begun;            /* Others have let us in: the site is not at its start. */
     bool resuming;         /* Asked to go on where it was. */
     bool join_due;         /* There was no memory to ask. */
+    bool leave_later;      /* It restarted while this worker left: it gets the copy before. */
     uint32_t joins_failed; /* In a row, because the lane had no memory. */
     bool reads_due;        /* Some of .requests are to be made again. */
     int64_t asked_ns;      /* When it was asked to let us in. */
@@ -309,6 +310,8 @@ void worker_lane_up(struct worker_lane *k, bool restarted);
 void worker_lane_lost(struct worker_lane *k, const char *text);
 void worker_lane_out(struct worker_lane *k); /* It left us out: ask again. */
 void worker_lane_join(struct worker_lane *k, bool resume);
+/* Has this worker asked to leave, without an answer yet? */
+bool worker_lane_is_left(const struct worker_lane *k);
 /* The lane answered that this worker has left. */
 void worker_lane_left(struct worker_lane *k, const json_t *answer);
 bool worker_lane_is_update(const struct wire_header *header);

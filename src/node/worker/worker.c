@@ -442,10 +442,10 @@ enum node_standing node_worker_standing(const struct node_worker *w, uint32_t la
 {
     const struct worker_lane *k = lane < w->lanes_count ? w->lanes[lane] : NULL;
 
-    if (k == NULL || !w->want_in || !k->resumable) {
+    if (k == NULL || !k->resumable || !(w->want_in || worker_lane_is_left(k))) {
         return NODE_STANDING_NONE;
     }
-    if (k->state == LINK_IN) {
+    if (k->state == LINK_IN || (!w->want_in && k->state == LINK_MET)) {
         return NODE_STANDING_BACKS;
     }
     return k->state == LINK_JOINING && k->resuming ? NODE_STANDING_OFFERED : NODE_STANDING_NONE;
