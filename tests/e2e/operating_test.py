@@ -119,7 +119,7 @@ def test_every_command_of_the_page_works(strait):
 
 def test_the_page_names_every_state_of_a_worker():
     text = PAGE.read_text()
-    view = (PAGE.parents[1] / "src" / "cli" / "status_view.c").read_text()
+    view = (PAGE.parents[1] / "src" / "cli" / "status" / "view.c").read_text()
     states = re.search(r"view_state\(.*?\n}", view, re.S).group(0)
     for state in re.findall(r'"([a-z ]+)"', states):
         assert re.search(rf"^\| {state}", text, re.M), state

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).resolve().parents[2]
-LAND = TOP / "src" / "run" / "land.c"
+LAND = TOP / "src" / "run" / "map" / "coastline.c"
 
 
 def run(data, out):
