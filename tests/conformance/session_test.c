@@ -306,6 +306,28 @@ static void test_good_bye_arrives_in_the_middle_of_traffic(void **state)
     assert_string_equal(s.a->text.text, "enough");
 }
 
+/* A peer that is ended hears the reason, also if more is queued for it than there is room for. */
+static void session_end_full(struct conf_node *node)
+{
+    for (int i = 0; i < 2 * LIMIT_SEND_QUEUE_FRAMES; i++) {
+        assert_int_equal(conf_node_send(node, NET_CONTROL, 0, 0, 3000), OK);
+    }
+    net_peer_expel(node->peer, NET_EXPEL_PROTOCOL, "it is ended in the middle of all that");
+}
+
+static void test_the_reason_of_an_end_finds_room_in_a_full_queue(void **state)
+{
+    struct conf_session s;
+
+    conf_session_open(&s, *state);
+    conf_session_wait(&s, 2);
+    CONF_CALL(s.world, session_end_full(s.a));
+    assert_true(obs_counter_value(s.world->a.counters.queue_full) > 0);
+    conf_until(s.world, conf_session_lost, &s, 5 * CONF_S);
+    assert_int_equal(s.b->why, ERR_REFUSED);
+    assert_non_null(strstr(s.b->text.text, "in the middle of all that"));
+}
+
 static void test_closing_before_anybody_answers_is_allowed(void **state)
 {
     struct conf_world *w = *state;
@@ -625,6 +647,7 @@ const struct CMUnitTest conf_session_tests[] = {
     CONF_TEST(test_a_chunk_its_state_and_its_clock_have_a_stream_of_their_own),
     CONF_TEST(test_good_bye_ends_the_session_at_both_ends),
     CONF_TEST(test_good_bye_arrives_in_the_middle_of_traffic),
+    CONF_TEST(test_the_reason_of_an_end_finds_room_in_a_full_queue),
     CONF_TEST(test_closing_before_anybody_answers_is_allowed),
     CONF_TEST(test_an_endpoint_destroyed_in_mid_traffic_leaks_nothing),
     CONF_TEST(test_a_full_window_says_again_and_writable_follows),

@@ -66,6 +66,9 @@ MUST_USE enum err net_conn_create(const struct net_conn_config *config, struct n
 MUST_USE enum err net_conn_send(struct net_conn *conn, enum net_priority priority,
                                 const struct wire_header *header, struct buf *body);
 
+/* Forget frames that are queued and of which nothing is on the way yet. */
+void net_conn_discard(struct net_conn *conn, enum net_priority priority);
+
 /* Queue a sealed frame, header and all in one buffer. Ownership as above. */
 MUST_USE enum err net_conn_send_sealed(struct net_conn *conn, enum net_priority priority,
                                        struct buf *frame);

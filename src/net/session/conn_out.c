@@ -17,13 +17,8 @@ void net_conn_out_init(struct net_conn *c)
 void net_conn_out_deinit(struct net_conn *c)
 {
     for (int i = 0; i < NET_PRIORITIES; i++) {
-        struct net_out_queue *q = &c->out[i];
-
-        for (; q->count > 0; q->count--) {
-            buf_unref(q->slots[q->head].buf);
-            q->head = (q->head + 1) & (LIMIT_SEND_QUEUE_FRAMES - 1);
-        }
-        mem_free(q->slots);
+        net_conn_discard(c, (enum net_priority)i);
+        mem_free(c->out[i].slots);
     }
     if (c->current_active) {
         buf_unref(c->current.buf);
@@ -171,6 +166,18 @@ enum err net_conn_send_sealed(struct net_conn *c, enum net_priority priority, st
     q->coalesce = NULL;
     net_out_sent(c, priority, bytes);
     return OK;
+}
+
+void net_conn_discard(struct net_conn *c, enum net_priority priority)
+{
+    struct net_out_queue *q = &c->out[priority];
+
+    for (; q->count > 0; q->count--) {
+        buf_unref(q->slots[q->head].buf);
+        q->head = (q->head + 1) & (LIMIT_SEND_QUEUE_FRAMES - 1);
+    }
+    q->bytes = 0;
+    q->coalesce = NULL;
 }
 
 struct net_iov {

@@ -556,6 +556,7 @@ void net_peer_part(struct net_peer *p, enum err why, const char *text)
     struct net_slot *slot = net_peer_first_live(p);
     uint32_t code = why == OK ? 0 : WIRE_REFUSAL_BUSY;
     struct buf *frame;
+    enum err rc;
 
     if (p->closing) {
         return;
@@ -565,7 +566,13 @@ void net_peer_part(struct net_peer *p, enum err why, const char *text)
         net_peer_lose(p, why, text);
         return;
     }
-    if (net_conn_send_sealed(slot->conn, NET_CONTROL, frame) != OK) {
+    rc = net_conn_send_sealed(slot->conn, NET_CONTROL, frame);
+    if (rc == ERR_AGAIN && why != OK) {
+        /* What is queued is worth nothing to a peer that is ended; the reason is. */
+        net_conn_discard(slot->conn, NET_CONTROL);
+        rc = net_conn_send_sealed(slot->conn, NET_CONTROL, frame);
+    }
+    if (rc != OK) {
         buf_unref(frame);
     }
     p->closing = true;
