@@ -187,18 +187,18 @@ enum { THREADS = 4, ROUNDS = 500 };
 static _Atomic(void *) shared; /* The handle of the round. */
 static _Atomic uint32_t live;  /* Set while what it stands for may be used. */
 static _Atomic int running;
+static _Atomic uint64_t pins; /* By all threads. */
 
 static void *pin_often(void *arg)
 {
-    uint64_t *pinned = arg;
-
+    (void)arg;
     while (running > 0) {
         struct client_handle h = client_handle_unpack(shared);
         struct client *c;
 
         if (client_handle_pin(h, &c) == CLIENT_HANDLE_OPEN) {
             CHECK(live == h.generation && c == some_client(h.generation));
-            *pinned += 1;
+            pins++;
             if (client_handle_unpin(h.place)) {
                 live = 0; /* Tells the one who closes. */
             }
@@ -211,17 +211,17 @@ static void *pin_often(void *arg)
 static void test_what_is_pinned_stays(void **state)
 {
     pthread_t threads[THREADS];
-    uint64_t pinned[THREADS] = {0}, sum = 0;
     struct client_handle h;
     struct client *c;
 
     (void)state;
     running = 1;
     for (int i = 0; i < THREADS; i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, pin_often, &pinned[i]), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, pin_often, NULL), 0);
     }
     assert_true(client_handle_open(NULL, &h));
-    for (int i = 0; i < ROUNDS; i++) {
+    pins = 0;
+    for (int i = 0; i < ROUNDS || pins == 0; i++) { /* Threads may be late on a busy machine. */
         uint32_t generation = h.generation + 1;
 
         close_alone(h);
@@ -243,9 +243,7 @@ static void test_what_is_pinned_stays(void **state)
     running = 0;
     for (int i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
-        sum += pinned[i];
     }
-    assert_true(sum > 0);
     close_alone(h);
 }
 
