@@ -668,18 +668,17 @@ static bool restore_lacks(const struct node_lane *l)
  * case. */
 static void restore_say_lost(const struct node_lane *l)
 {
-    uint64_t best = 0;
+    uint32_t older = 0;
 
     for (uint32_t c = 0; c < l->restored_count; c++) {
-        if (l->restored[c].version < l->restored[c].best && l->restored[c].best > best) {
-            best = l->restored[c].best;
-        }
+        older += l->restored[c].version < l->restored[c].best;
     }
-    if (best > 0) {
+    if (older > 0) {
         LOG_WRN("node",
-                "lane %u goes on from clock %" PRIu64 ": a worker offered a copy of clock %" PRIu64
-                " and did not send it within %.1f s, so the clocks between are lost",
-                l->config.number, l->resumed_clock, best, (double)l->config.restore_ns / 1e9);
+                "lane %u goes on from clock %" PRIu64 " with older values in %u of %u chunks: a "
+                "worker offered newer ones and did not send them in time; updates that only these "
+                "had are lost",
+                l->config.number, l->resumed_clock, older, l->restored_count);
     }
 }
 

@@ -8,7 +8,7 @@
  * operator says so (NODE_RESTORE_CLOCK), and a training is begun anew beside them only if the
  * operator discards them (NODE_RESTORE_NONE). Objects that no manifest names are of a checkpoint
  * that was never complete: nothing in them was acknowledged. Whether the lanes of a server belong
- * together is checked in node/server_history.c. */
+ * together is checked in node/lane/history.c. */
 
 #include "node/lane/state.h"
 #include "store/checkpoint.h"

@@ -421,13 +421,16 @@ bool worker_lane_is_left(const struct worker_lane *k)
     return false;
 }
 
-/* The lane restarted, and has what it needed of this worker's copy or goes on without: leave. */
-static void lane_leave_now(struct worker_lane *k)
+/* The lane restarted, and has what it needed of this worker's copy or goes on without: leave. If
+ * it did not answer to join, its answer to leave says what is lost. */
+static void lane_leave_now(struct worker_lane *k, bool joined)
 {
     k->leave_later = false;
     k->state = LINK_MET;
-    k->incarnation = net_peer_incarnation(k->peer);
-    lane_lost_acked(k);
+    if (joined) {
+        k->incarnation = net_peer_incarnation(k->peer);
+        lane_lost_acked(k);
+    }
     worker_lane_call_due(k);
 }
 
@@ -454,7 +457,7 @@ static void lane_joined(struct node_call *call, enum err rc, const json_t *field
         return;
     }
     if (rc != OK && k->leave_later) {
-        lane_leave_now(k);
+        lane_leave_now(k, false);
         return;
     }
     if (rc != OK) {
@@ -464,7 +467,7 @@ static void lane_joined(struct node_call *call, enum err rc, const json_t *field
     k->joins_failed = 0;
     lane_restored(k, restored);
     if (k->leave_later) {
-        lane_leave_now(k);
+        lane_leave_now(k, true);
         return;
     }
     if (k->resuming && !resumed) {
